@@ -1,1 +1,8 @@
-//! Placeholder.
+//! What every process needs before it can do anything useful: its configuration, its metrics, its logs, its clock and
+//! its way to stop. It decides how these look from outside (files, flags, exposition, log lines); what is configured,
+//! counted or logged is decided by the crates that use it.
+
+pub mod error;
+pub mod metrics;
+
+pub use error::TelemetryError;

@@ -1,0 +1,43 @@
+//! The one error type of this crate. Every text says what was found and what the operator can do about it.
+
+use crate::metrics::Kind;
+
+/// What can go wrong while a process sets itself up.
+#[derive(Debug, thiserror::Error)]
+pub enum TelemetryError {
+    /// A constant label of `monitoring.labels` (document 11 section 5.1) cannot be a label of a metric.
+    #[error(
+        "monitoring.labels: {name:?} is not a label name; use letters, digits and _, and do not begin with a digit"
+    )]
+    LabelName {
+        /// The key that was found.
+        name: String,
+    },
+    /// A constant label has the name of a label that a metric has of its own, so one of the two would be lost.
+    #[error("monitoring.labels: {label:?} is a label of the metric {metric} already; choose another name")]
+    LabelTaken {
+        /// The key in `monitoring.labels`.
+        label: String,
+        /// The metric that has this label.
+        metric: &'static str,
+    },
+    /// A metric is declared as one kind and registered as another: a mistake in the program.
+    #[error("metric {metric} is declared as {declared:?} and registered as {registered:?}; make the two the same")]
+    Kind {
+        /// The name of the metric.
+        metric: &'static str,
+        /// The kind in its declaration, which the documentation shows.
+        declared: Kind,
+        /// The kind of the call that registered it.
+        registered: Kind,
+    },
+    /// The definition of a metric is not usable, or its name is taken: a mistake in the program.
+    #[error("metric {metric} cannot be registered; define each metric once, with a valid name and valid labels")]
+    Metric {
+        /// The name of the metric.
+        metric: &'static str,
+        /// What the metrics library found.
+        #[source]
+        source: prometheus::Error,
+    },
+}
