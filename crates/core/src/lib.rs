@@ -1,7 +1,12 @@
 //! The domain of Berth, pure: no I/O, no clock, no randomness, no hash-map order. Time is an argument.
 
+pub mod flavor;
 pub mod ids;
+pub mod quantity;
+pub mod units;
 
 pub use ids::{
     ClusterName, CommitmentUuid, DomainId, FlavorName, GroupName, HostName, ProjectId, SlotKey, SlotName, VmId, Zone,
 };
+pub use quantity::Quantity;
+pub use units::{Bytes, Cores, Resources};
