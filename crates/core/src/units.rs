@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn u7_cores_of_a_remainder_slot_are_rounded_up() {
-        let gib = |n| Bytes::from_mib(n * 1024);
+        let gib = |n: u64| Bytes::from_mib(n * 1024);
         assert_eq!(scale_cores(Cores::new(4), gib(3), gib(12)), Cores::new(1));
         assert_eq!(scale_cores(Cores::new(4), gib(10), gib(12)), Cores::new(4));
         assert_eq!(scale_cores(Cores::new(15), gib(59), gib(60)), Cores::new(15));
