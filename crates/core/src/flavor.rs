@@ -133,6 +133,9 @@ impl FlavorGroups {
     /// Reads `status.raw` of the Knowledge object. A group whose ratio fields contradict each other is skipped as
     /// if absent; anything that is not of the documented shape is an error, so that the caller keeps what it has.
     pub fn parse(raw: &Value) -> Result<Parsed, FlavorError> {
+        if !raw.is_object() {
+            return Err(FlavorError("expected an object with a list \"features\"".to_owned()));
+        }
         let raw = RawGroups::deserialize(raw).map_err(|error| FlavorError(error.to_string()))?;
         let mut parsed = Parsed::default();
         for (number, feature) in raw.features.unwrap_or_default().iter().enumerate() {

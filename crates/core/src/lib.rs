@@ -1,8 +1,11 @@
 //! The domain of Berth, pure: no I/O, no clock, no randomness, no hash-map order. Time is an argument.
 
+pub mod block;
 pub mod flavor;
+pub mod host;
 pub mod ids;
 pub mod quantity;
+pub mod reservation;
 pub mod units;
 
 pub use ids::{

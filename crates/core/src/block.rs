@@ -1,0 +1,202 @@
+//! How much a reservation blocks on a host: the one block formula (document 21 section 9 with U5 and U35).
+
+use std::collections::BTreeSet;
+
+use crate::{
+    host::{Amounts, Host},
+    ids::VmId,
+    reservation::{Reservation, ReservationKind},
+    units::Resources,
+};
+
+/// What the reservations on one host block there, each with its own part.
+///
+/// `reservations` are those that name the host, in ascending order of their key: a VM that several slots of the host
+/// expect counts in the first one only (U35).
+pub fn blocks_on<'a>(
+    host: &Host,
+    reservations: impl IntoIterator<Item = &'a Reservation>,
+) -> Vec<(&'a Reservation, Block)> {
+    let mut counted = BTreeSet::new();
+    reservations.into_iter().map(|reservation| (reservation, block(reservation, host, &mut counted))).collect()
+}
+
+/// What one reservation blocks on one host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// The block while VMs count: what must stay free besides the VMs that are there.
+    pub block: Resources,
+    /// The part for VMs that are expected and not there yet; it stays blocked when the slot is unlocked for its
+    /// owner (document 60 B13).
+    pub pending: Resources,
+}
+
+/// Free room of a host: capacity minus VMs minus blocks. Negative means over-booked.
+pub fn free<'a>(host: &Host, blocks: impl IntoIterator<Item = &'a Block>) -> Amounts {
+    host.unreserved().less(blocks.into_iter().map(|block| block.block).sum())
+}
+
+/// An expected VM is confirmed exactly when this host lists it; what is confirmed is in the host's allocation already
+/// and must not be counted twice. VMs that will still arrive are covered by the slot, or counted in full where they
+/// are larger than what remains of it.
+fn block(reservation: &Reservation, host: &Host, counted: &mut BTreeSet<VmId>) -> Block {
+    let size = reservation.size.at_least_zero();
+    let ReservationKind::Committed(expected) = &reservation.kind else {
+        return Block { block: size, pending: Resources::ZERO };
+    };
+    let (mut confirmed, mut pending) = (Resources::ZERO, Resources::ZERO);
+    for (vm, resources) in expected {
+        let resources = resources.at_least_zero();
+        if !host.instances.contains_key(vm) {
+            pending += resources;
+        } else if counted.insert(vm.clone()) {
+            confirmed += resources;
+        }
+    }
+    Block { block: (size - confirmed).at_least_zero().max(pending), pending }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        ids::{ClusterName, HostName, SlotKey},
+        units::{Bytes, Cores},
+    };
+
+    fn size(gib: u64, cpu: i64) -> Resources {
+        Resources::new(Bytes::from_mib(gib * 1024), Cores::new(cpu))
+    }
+
+    fn slot(name: &str, size: Resources, vms: &[(&str, Resources)]) -> Reservation {
+        Reservation {
+            key: SlotKey::new(ClusterName::home(), name),
+            kind: ReservationKind::Committed(vms.iter().map(|(vm, size)| ((*vm).into(), *size)).collect()),
+            project: "p".into(),
+            group: "g".into(),
+            zone: "az".into(),
+            size,
+            target_host: Some("h".into()),
+            status_host: Some("h".into()),
+            ready: true,
+        }
+    }
+
+    fn host(instances: &[&str]) -> Host {
+        Host {
+            name: "h".into(),
+            capacity: size(640, 160).into(),
+            allocation: size(256, 64).into(),
+            instances: instances.iter().map(|vm| ((*vm).into(), true)).collect(),
+            ..Host::default()
+        }
+    }
+
+    fn blocked(reservation: &Reservation, host: &Host) -> Resources {
+        blocks_on(host, [reservation])[0].1.block
+    }
+
+    const A: (&str, (u64, i64)) = ("a", (120, 30));
+    const B: (&str, (u64, i64)) = ("b", (96, 24));
+
+    fn vm((name, (gib, cpu)): (&'static str, (u64, i64))) -> (&'static str, Resources) {
+        (name, size(gib, cpu))
+    }
+
+    #[test]
+    fn document_21_section_9_1_block_of_one_reservation() {
+        let whole = size(200, 50);
+        let table = [
+            (vec![], vec![], whole),
+            (vec![vm(A)], vec!["a"], size(80, 20)),
+            (vec![vm(A), vm(B)], vec!["a"], size(96, 24)),
+            (vec![vm(B)], vec![], whole),
+            (vec![("c", size(240, 48))], vec!["c"], size(0, 2)),
+            (vec![("d", size(256, 40))], vec![], size(256, 50)),
+        ];
+        for (vms, instances, expected) in table {
+            assert_eq!(blocked(&slot("s", whole, &vms), &host(&instances)), expected, "{vms:?} {instances:?}");
+        }
+    }
+
+    #[test]
+    fn document_21_section_9_1_migrating_with_u35_counts_the_vm_where_it_is() {
+        let moving = slot("s", size(200, 50), &[vm(A)]);
+        assert_eq!(blocked(&moving, &host(&["a"])), size(80, 20));
+        assert_eq!(blocked(&moving, &host(&[])), size(200, 50));
+    }
+
+    #[test]
+    fn document_21_section_9_2_hosts_with_u5() {
+        let mut reservation = slot("s", size(1, 1), &[]);
+        reservation.status_host = Some("other".into());
+        assert_eq!(reservation.hosts().map(HostName::as_str).collect::<Vec<_>>(), ["h", "other"]);
+        reservation.target_host = None;
+        assert_eq!(reservation.hosts().count(), 0);
+    }
+
+    #[test]
+    fn document_21_section_9_3_free_capacity() {
+        let failover = Reservation { kind: ReservationKind::Failover(BTreeSet::new()), ..slot("f", size(64, 16), &[]) };
+        let moving = Reservation { status_host: Some("h2".into()), ..slot("m", size(200, 50), &[]) };
+        let confirmed = slot("s", size(200, 50), &[vm(A)]);
+        let host = host(&["a"]);
+        let blocks = blocks_on(&host, [&failover, &moving, &confirmed]);
+        assert_eq!(free(&host, blocks.iter().map(|(_, block)| block)), size(40, 10).into());
+    }
+
+    #[test]
+    fn document_60_c3_pending_vm_is_taken_per_resource() {
+        let slot = slot("s", size(64, 8), &[("a", size(32, 4)), ("b", size(48, 2))]);
+        let on_host = blocks_on(&host(&["a"]), [&slot])[0].1;
+        assert_eq!((on_host.block, on_host.pending), (size(48, 4), size(48, 2)));
+    }
+
+    #[test]
+    fn document_60_c4_moving_slot_with_u35() {
+        let moving = slot("s", size(64, 8), &[("a", size(64, 8))]);
+        let old = Host { capacity: size(256, 32).into(), allocation: size(64, 8).into(), ..host(&["a"]) };
+        let new = Host { capacity: size(256, 32).into(), allocation: Amounts::default(), ..host(&[]) };
+        for host in [old, new] {
+            assert_eq!(free(&host, [&blocks_on(&host, [&moving])[0].1]), size(192, 24).into());
+        }
+    }
+
+    #[test]
+    fn a_vm_counts_in_the_first_slot_of_the_host_only() {
+        let (first, second) = (slot("s-0", size(200, 50), &[vm(A)]), slot("s-1", size(200, 50), &[vm(A)]));
+        let host = host(&["a"]);
+        let blocks = blocks_on(&host, [&first, &second]);
+        assert_eq!((blocks[0].1.block, blocks[1].1.block), (size(80, 20), size(200, 50)));
+    }
+
+    fn any_size() -> impl Strategy<Value = Resources> {
+        (-2_i64..300, -2_i64..60).prop_map(|(gib, cpu)| Resources::new(Bytes::new(gib << 30), Cores::new(cpu)))
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_are_never_negative_and_monotone(
+            whole in any_size(),
+            more in any_size(),
+            vms in prop::collection::btree_map("[a-d]", any_size(), 0..4),
+            present in prop::collection::btree_set("[a-d]", 0..4),
+        ) {
+            let expected: BTreeMap<VmId, Resources> =
+                vms.iter().map(|(vm, size)| (vm.as_str().into(), *size)).collect();
+            let instances: Vec<&str> = present.iter().map(String::as_str).collect();
+            let host = host(&instances);
+            let slot = Reservation { kind: ReservationKind::Committed(expected), ..slot("s", whole, &[]) };
+            let block = blocked(&slot, &host);
+            prop_assert!(Resources::ZERO.fits(block));
+            let larger = Reservation { size: whole + more.at_least_zero(), ..slot.clone() };
+            prop_assert!(block.fits(blocked(&larger, &host)));
+            let absent = super::tests::host(&[]);
+            prop_assert!(block.fits(blocked(&slot, &absent)), "a VM that leaves never lowers the block");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! A host: what the scheduler and the capacity view know of a Hypervisor (document 60 section 1.2).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    ids::{ClusterName, HostName, ProjectId, VmId, Zone},
+    units::{Bytes, Cores, Resources},
+};
+
+/// Memory and cores of which either may be unknown: a resource that the object does not name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amounts {
+    /// Memory in bytes.
+    pub memory: Option<Bytes>,
+    /// vCPUs.
+    pub cpu: Option<Cores>,
+}
+
+impl Amounts {
+    /// What is left after `taken`; a resource that is not named stays unnamed.
+    pub fn less(self, taken: Resources) -> Self {
+        Self { memory: self.memory.map(|all| all - taken.memory), cpu: self.cpu.map(|all| all - taken.cpu) }
+    }
+
+    /// Both amounts, or nothing: what is not named has no room.
+    pub fn known(self) -> Option<Resources> {
+        Some(Resources::new(self.memory?, self.cpu?))
+    }
+
+    /// Unnamed resources as zero.
+    pub fn or_zero(self) -> Resources {
+        Resources::new(self.memory.unwrap_or_default(), self.cpu.unwrap_or_default())
+    }
+
+    /// True when a named resource is below zero: the host is over-booked.
+    pub fn overbooked(self) -> bool {
+        self.memory.is_some_and(|left| left < Bytes::ZERO) || self.cpu.is_some_and(|left| left < Cores::ZERO)
+    }
+}
+
+impl From<Resources> for Amounts {
+    fn from(all: Resources) -> Self {
+        Self { memory: Some(all.memory), cpu: Some(all.cpu) }
+    }
+}
+
+/// A host aggregate of OpenStack.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Aggregate {
+    /// Its UUID.
+    pub uuid: String,
+    /// Its metadata; keys that start with `filter_tenant_id` restrict projects.
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// What a host can do for a domain, from `status.capabilities` and `status.domainCapabilities`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// CPU architecture, for example `x86_64`.
+    pub cpu_arch: String,
+    /// `ch` or `kvm`.
+    pub hypervisor_type: String,
+    /// Supported CPU modes.
+    pub cpu_modes: BTreeSet<String>,
+    /// Supported features.
+    pub features: BTreeSet<String>,
+    /// Supported devices.
+    pub devices: BTreeSet<String>,
+}
+
+/// The status of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConditionStatus {
+    /// `True`.
+    True,
+    /// `False`.
+    False,
+    /// `Unknown`, or anything else.
+    Unknown,
+}
+
+/// One Hypervisor object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Host {
+    /// The cluster that it was read from.
+    pub cluster: ClusterName,
+    /// Its name, which is the Nova compute host.
+    pub name: HostName,
+    /// The zone label; empty without one.
+    pub zone: Zone,
+    /// Capacity after overcommit, else physical capacity, rounded down (U20); all `None` when the object has neither.
+    pub capacity: Amounts,
+    /// `status.effectiveCapacity` alone, which the weighers read.
+    pub effective_capacity: Amounts,
+    /// `status.allocation`: what the VMs use, rounded up.
+    pub allocation: Amounts,
+    /// Why the capacity is not usable, in words for a person: which field holds what. Such a host is not offered.
+    pub nonsense: Option<String>,
+    /// The VMs on the host and whether they run.
+    pub instances: BTreeMap<VmId, bool>,
+    /// Traits from status, groups and custom traits (U9).
+    pub traits: BTreeSet<String>,
+    /// Aggregates from status and groups (U9).
+    pub aggregates: Vec<Aggregate>,
+    /// Project ids; empty means all.
+    pub allowed_projects: BTreeSet<ProjectId>,
+    /// Condition types and their status; of two entries of a type the first.
+    pub conditions: BTreeMap<String, ConditionStatus>,
+    /// What it can do for a domain.
+    pub capabilities: Capabilities,
+}
+
+impl Host {
+    /// Capacity minus VMs, before any reservation.
+    pub fn unreserved(&self) -> Amounts {
+        self.capacity.less(self.allocation.or_zero().at_least_zero())
+    }
+}
