@@ -1,1 +1,42 @@
-//! Placeholder.
+//! The custom resources of Berth: the types, the words that stand in them, and the CRDs.
+//!
+//! One file per kind, named after it. Types are what is on the wire: quantities and durations are texts, names are
+//! strings. An object that does not fit fails on its own; `berth-cluster` keeps such objects apart from the rest of
+//! a list. Unknown fields are ignored on reading, so nothing here may be used to replace a whole object of a kind
+//! that somebody else owns.
+
+pub mod committed_resource;
+pub mod datasource;
+mod duration;
+pub mod flavor_group;
+pub mod flavor_group_capacity;
+pub mod hypervisor;
+mod hypervisor_details;
+pub mod knowledge;
+pub mod labels;
+pub mod pipeline;
+pub mod project_quota;
+mod quantity;
+mod reference;
+pub mod reservation;
+pub mod resources;
+pub mod schema;
+mod wire;
+
+pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+pub use committed_resource::{
+    CommitmentState, CommittedResource, CommittedResourceSpec, CommittedResourceStatus, ResourceType,
+};
+pub use datasource::{Datasource, DatasourceSpec, DatasourceStatus};
+pub use duration::Duration;
+pub use flavor_group_capacity::{
+    FlavorCapacity, FlavorGroupCapacity, FlavorGroupCapacitySpec, FlavorGroupCapacityStatus,
+};
+pub use hypervisor::{Hypervisor, HypervisorSpec, HypervisorStatus};
+pub use knowledge::{Knowledge, KnowledgeSpec, KnowledgeStatus};
+pub use pipeline::{Pipeline, PipelineSpec, PipelineStatus};
+pub use project_quota::{ProjectQuota, ProjectQuotaSpec, ProjectQuotaStatus};
+pub use quantity::Quantity;
+pub use reference::{ObjectReference, SecretReference};
+pub use reservation::{Allocation, Reservation, ReservationSpec, ReservationStatus, ReservationType};

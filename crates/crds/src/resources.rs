@@ -1,0 +1,12 @@
+//! Keys of resource maps. They differ between fields and are part of the API, so there is no shared "CPU" (document 10
+//! section 1.5).
+
+/// Memory in bytes, in every resource map.
+pub const MEMORY: &str = "memory";
+
+/// CPU cores in Hypervisor capacities, `spec.overcommit`, sizes of Reservations and allocations, and
+/// `status.usedResources` of a CommittedResource.
+pub const CPU: &str = "cpu";
+
+/// CPU cores in the maps of a FlavorGroupCapacity.
+pub const CORES: &str = "cores";
