@@ -40,4 +40,37 @@ pub enum TelemetryError {
         #[source]
         source: prometheus::Error,
     },
+    /// The process cannot listen for signals, so it could not be stopped in good order.
+    #[error("cannot listen for SIGTERM and SIGINT; the operating system refuses signal handlers")]
+    Signals {
+        /// What the operating system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// `--log-format` or `--zap-encoder` is not a form of log lines.
+    #[error("{found:?} is not a log format; write human (console) or json")]
+    LogFormat {
+        /// The text that was found.
+        found: String,
+    },
+    /// `--zap-log-level` is not a level.
+    #[error("{found:?} is not a log level; write error, warn, info, debug, trace or a number above 0")]
+    LogLevel {
+        /// The text that was found.
+        found: String,
+    },
+    /// `RUST_LOG` is not a list of directives.
+    #[error(
+        "RUST_LOG: {found:?} is not a list of levels per module; write for example \"info,berth_reservation=debug\""
+    )]
+    LogDirectives {
+        /// The text that was found.
+        found: String,
+        /// Where reading stopped.
+        #[source]
+        source: tracing_subscriber::filter::ParseError,
+    },
+    /// Logs are set up already: a mistake in the program.
+    #[error("logs are set up already; call logs::init once")]
+    LogsTwice,
 }

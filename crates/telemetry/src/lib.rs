@@ -2,7 +2,10 @@
 //! its way to stop. It decides how these look from outside (files, flags, exposition, log lines); what is configured,
 //! counted or logged is decided by the crates that use it.
 
+pub mod clock;
 pub mod error;
+pub mod logs;
 pub mod metrics;
+pub mod shutdown;
 
 pub use error::TelemetryError;

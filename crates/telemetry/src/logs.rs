@@ -1,0 +1,256 @@
+//! Log lines. It decides their form (one readable line, or one JSON object per line), where they go (standard error)
+//! and which are shown, from the flags and the variable of document 11 sections 3.1 and 3.3; what is said is decided
+//! where it happens.
+
+use std::fmt;
+use std::io::IsTerminal as _;
+use std::str::FromStr;
+
+use tracing::Subscriber;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::error::TelemetryError;
+
+/// The form of a log line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// One line for people.
+    Human,
+    /// One JSON object per line, for collectors.
+    Json,
+}
+
+impl FromStr for Format {
+    type Err = TelemetryError;
+
+    /// Reads the value of `--log-format` (`human`, `json`) and of `--zap-encoder` (`console`, `json`).
+    fn from_str(text: &str) -> Result<Self, TelemetryError> {
+        match text.to_ascii_lowercase().as_str() {
+            "human" | "console" => Ok(Self::Human),
+            "json" => Ok(Self::Json),
+            _ => Err(TelemetryError::LogFormat { found: text.to_owned() }),
+        }
+    }
+}
+
+/// The least important lines that are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Somebody must look.
+    Error,
+    /// Something is not as it should be; the process copes.
+    Warn,
+    /// What happened, once per change.
+    Info,
+    /// Why it happened.
+    Debug,
+    /// Everything, libraries included.
+    Trace,
+}
+
+impl Level {
+    /// Reads the value of `--zap-log-level`: a name, or a number of which a higher one shows more.
+    pub fn from_flag(text: &str) -> Result<Self, TelemetryError> {
+        match text.to_ascii_lowercase().as_str() {
+            "error" | "dpanic" | "panic" | "fatal" => Ok(Self::Error),
+            "warn" | "warning" => Ok(Self::Warn),
+            "info" => Ok(Self::Info),
+            "debug" => Ok(Self::Debug),
+            "trace" => Ok(Self::Trace),
+            number => match number.parse::<u8>() {
+                Ok(1) => Ok(Self::Debug),
+                Ok(2..) => Ok(Self::Trace),
+                _ => Err(TelemetryError::LogLevel { found: text.to_owned() }),
+            },
+        }
+    }
+
+    /// Reads the variable `LOG_LEVEL`. Unlike the flag, an unknown value is no error (document 11 section 3.3).
+    pub fn from_variable(text: &str) -> Option<Self> {
+        Self::from_flag(text).ok().filter(|_| !text.starts_with(|c: char| c.is_ascii_digit()))
+    }
+
+    /// What to show of which library. At `debug` our own reasons are wanted, not each frame of a connection.
+    fn directives(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug,hyper=info,hyper_util=info,h2=info,rustls=info,tower=info,sqlx=info",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        })
+    }
+}
+
+/// What the command line and the environment say about logs; everything may be absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// `--log-format`.
+    pub format: Option<Format>,
+    /// `--zap-log-level`.
+    pub level: Option<Level>,
+    /// `--zap-encoder`.
+    pub encoder: Option<Format>,
+    /// `--zap-devel`.
+    pub devel: Option<bool>,
+    /// The variable `LOG_LEVEL`.
+    pub variable: Option<String>,
+    /// The variable `RUST_LOG`: directives per module, for an investigation. They replace the level.
+    pub directives: Option<String>,
+}
+
+impl Wanted {
+    /// The form: `--log-format`, else what the zap flags say, else people at a terminal get lines and others get JSON.
+    pub fn format(&self, terminal: bool) -> Format {
+        let devel = self.devel.map(|devel| if devel { Format::Human } else { Format::Json });
+        let default = if terminal { Format::Human } else { Format::Json };
+        self.format.or(self.encoder).or(devel).unwrap_or(default)
+    }
+
+    /// The level: the flag, else the variable, else `debug` with `--zap-devel`, else `info`.
+    pub fn level(&self) -> Level {
+        let default = if self.devel == Some(true) { Level::Debug } else { Level::Info };
+        self.level.or_else(|| self.variable.as_deref().and_then(Level::from_variable)).unwrap_or(default)
+    }
+
+    fn filter(&self) -> Result<EnvFilter, TelemetryError> {
+        let directives = self.directives.as_deref().filter(|text| !text.is_empty());
+        let text = directives.unwrap_or_else(|| self.level().directives());
+        EnvFilter::try_new(text).map_err(|source| TelemetryError::LogDirectives { found: text.to_owned(), source })
+    }
+}
+
+/// Makes log lines go to standard error from now on, and panics become log lines. To be called once, first thing.
+pub fn init(wanted: &Wanted) -> Result<(), TelemetryError> {
+    let terminal = std::io::stderr().is_terminal();
+    let subscriber = subscriber(wanted.format(terminal), wanted.filter()?, terminal, std::io::stderr);
+    tracing::subscriber::set_global_default(subscriber).map_err(|_| TelemetryError::LogsTwice)?;
+    std::panic::set_hook(Box::new(|panic| tracing::error!(panic = %panic, "a bug: this part of the process panicked")));
+    if let Some(found) = wanted.variable.as_deref().filter(|text| Level::from_variable(text).is_none()) {
+        tracing::error!(found, "LOG_LEVEL is not a level; using info. Write debug, info, warn or error");
+    }
+    Ok(())
+}
+
+fn subscriber<W>(format: Format, filter: EnvFilter, colours: bool, writer: W) -> Box<dyn Subscriber + Send + Sync>
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
+    match format {
+        Format::Human => Box::new(lines.compact().with_ansi(colours).finish()),
+        Format::Json => Box::new(lines.json().flatten_event(true).with_current_span(false).finish()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Buffer {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn written(format: Format, wanted: &Wanted) -> String {
+        let buffer = Buffer::default();
+        let target = buffer.clone();
+        let subscriber = subscriber(format, wanted.filter().unwrap(), false, move || target.clone());
+        tracing::subscriber::with_default(subscriber, || {
+            let _span = tracing::info_span!("request", request.id = "r-1").entered();
+            tracing::info!(host = "node-1\nfake line", "slot placed");
+            tracing::debug!("why");
+        });
+        String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap()
+    }
+
+    #[test]
+    fn a_human_line_is_one_line_with_message_fields_and_span() {
+        let text = written(Format::Human, &Wanted::default());
+        assert_eq!(text.lines().count(), 1, "{text}");
+        for part in ["INFO", "request", "slot placed", r#"host="node-1\nfake line""#, r#"request.id="r-1""#] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+
+    #[test]
+    fn a_json_line_has_stable_fields() {
+        let text = written(Format::Json, &Wanted::default());
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((&value["level"], &value["message"]), (&"INFO".into(), &"slot placed".into()));
+        assert_eq!((&value["host"], &value["spans"][0]["request.id"]), (&"node-1\nfake line".into(), &"r-1".into()));
+    }
+
+    #[test]
+    fn the_level_decides_what_is_shown() {
+        let level = |level| Wanted { level: Some(level), ..Wanted::default() };
+        assert_eq!(written(Format::Json, &level(Level::Debug)).lines().count(), 2);
+        assert_eq!(written(Format::Json, &level(Level::Error)), "");
+    }
+
+    #[test]
+    fn the_flag_wins_over_the_variable_and_the_variable_over_the_default() {
+        let level = |flag: Option<Level>, variable: Option<&str>, devel| {
+            Wanted { level: flag, variable: variable.map(str::to_owned), devel, ..Wanted::default() }.level()
+        };
+        assert_eq!(level(None, None, None), Level::Info);
+        assert_eq!(level(None, None, Some(true)), Level::Debug);
+        assert_eq!(level(None, Some("WARNING"), Some(true)), Level::Warn);
+        assert_eq!(level(None, Some("loud"), None), Level::Info);
+        assert_eq!(level(None, Some("5"), None), Level::Info);
+        assert_eq!(level(Some(Level::Error), Some("debug"), None), Level::Error);
+    }
+
+    #[test]
+    fn names_and_numbers_of_the_flag() {
+        for (text, level) in [
+            ("debug", Level::Debug),
+            ("1", Level::Debug),
+            ("7", Level::Trace),
+            ("panic", Level::Error),
+            ("Info", Level::Info),
+        ] {
+            assert_eq!(Level::from_flag(text).unwrap(), level, "{text}");
+        }
+        for text in ["0", "-1", "", "loud"] {
+            assert!(matches!(Level::from_flag(text), Err(TelemetryError::LogLevel { .. })), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_form_follows_the_most_specific_wish() {
+        let human = Some(Format::Human);
+        let json = Some(Format::Json);
+        let format =
+            |format, encoder, devel, terminal| Wanted { format, encoder, devel, ..Wanted::default() }.format(terminal);
+        assert_eq!(format(None, None, None, true), Format::Human);
+        assert_eq!(format(None, None, None, false), Format::Json);
+        assert_eq!(format(None, None, Some(true), false), Format::Human);
+        assert_eq!(format(None, None, Some(false), true), Format::Json);
+        assert_eq!(format(None, json, Some(true), true), Format::Json);
+        assert_eq!(format(human, json, None, false), Format::Human);
+    }
+}
