@@ -1,11 +1,16 @@
 //! The domain of Berth, pure: no I/O, no clock, no randomness, no hash-map order. Time is an argument.
 
+pub mod backoff;
 pub mod block;
+pub mod commitment;
 pub mod flavor;
 pub mod host;
 pub mod ids;
+pub mod planner;
 pub mod quantity;
 pub mod reservation;
+pub mod slot;
+pub mod summary;
 pub mod units;
 
 pub use ids::{

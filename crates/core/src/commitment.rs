@@ -1,0 +1,247 @@
+//! What a commitment asks for, and in which phase of its life it is (document 20 sections 2, 5, 6 and 12.1).
+
+use std::fmt;
+
+use jiff::Timestamp;
+use thiserror::Error;
+
+use crate::{
+    ids::{CommitmentUuid, DomainId, GroupName, ProjectId, Zone},
+    quantity::Quantity,
+    units::Bytes,
+};
+
+/// `spec.resourceType`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResourceType {
+    /// Held as slots on hosts.
+    Memory,
+    /// Accepted by arithmetic.
+    Cores,
+}
+
+/// `spec.state`: the lifecycle state that Limes gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Begins in the future.
+    Planned,
+    /// Waits for confirmation; holds capacity (decision on document 20, question 1).
+    Pending,
+    /// Confirmed in advance.
+    Guaranteed,
+    /// In force.
+    Confirmed,
+    /// Replaced by other commitments.
+    Superseded,
+    /// Ended.
+    Expired,
+}
+
+impl State {
+    /// The word of the API, which is also the reason of an inactive commitment.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Planned => "planned",
+            Self::Pending => "pending",
+            Self::Guaranteed => "guaranteed",
+            Self::Confirmed => "confirmed",
+            Self::Superseded => "superseded",
+            Self::Expired => "expired",
+        }
+    }
+}
+
+impl fmt::Display for ResourceType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Memory => "memory",
+            Self::Cores => "cores",
+        })
+    }
+}
+
+/// The spec of a CommittedResource, wanted or accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// The commitment.
+    pub uuid: CommitmentUuid,
+    /// Its flavor group.
+    pub group: GroupName,
+    /// Memory or cores.
+    pub resource: ResourceType,
+    /// Bytes or cores.
+    pub amount: Quantity,
+    /// The zone of all its slots.
+    pub zone: Zone,
+    /// The project that may use it.
+    pub project: ProjectId,
+    /// The domain of the project; may be empty.
+    pub domain: DomainId,
+    /// Copied into the slots.
+    pub start: Option<Timestamp>,
+    /// Copied into the slots; the commitment ends then.
+    pub end: Option<Timestamp>,
+    /// The lifecycle state.
+    pub state: State,
+    /// A failure may be answered with a rejection.
+    pub allow_rejection: bool,
+}
+
+/// A spec that no slots can be planned for, in words for its author.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SpecError {
+    /// The UUID cannot be part of slot names.
+    #[error(
+        "unexpected commitment format: spec.commitmentUUID is {0:?}, it must have 6 to 40 characters of a-z, A-Z, 0-9 and \"-\""
+    )]
+    Uuid(CommitmentUuid),
+    /// The amount is below zero (old objects only, document 10 section 14 A01).
+    #[error("unexpected commitment format: spec.amount is {0}, it must not be negative")]
+    Negative(Quantity),
+    /// A name is missing (old objects only, document 10 section 14 A03).
+    #[error("unexpected commitment format: spec.{0} must not be empty")]
+    Empty(&'static str),
+}
+
+/// Where a commitment stands (document 20 section 5, with section 19 no. 11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Not yet: holds nothing.
+    Planned,
+    /// Wanted: `pending`, `guaranteed` or `confirmed`.
+    Wanted,
+    /// Over: holds nothing. The word is the reason of the condition.
+    Over(&'static str),
+}
+
+impl Spec {
+    /// Memory wanted, rounded up to whole MiB (U41); zero for a negative amount.
+    pub fn memory(&self) -> Bytes {
+        Bytes::new(self.amount.round_up()).at_least_zero().up_to_mib()
+    }
+
+    /// Checks what admission may have let through in older times (document 20 section 12.1).
+    pub fn validate(&self) -> Result<(), SpecError> {
+        let uuid = self.uuid.as_str();
+        let plain = uuid.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        if !plain || !(6..=40).contains(&uuid.len()) {
+            return Err(SpecError::Uuid(self.uuid.clone()));
+        }
+        if self.amount.is_negative() {
+            return Err(SpecError::Negative(self.amount));
+        }
+        let names = [
+            ("flavorGroupName", self.group.as_str()),
+            ("availabilityZone", self.zone.as_str()),
+            ("projectID", self.project.as_str()),
+        ];
+        names.iter().find(|(_, name)| name.is_empty()).map_or(Ok(()), |(field, _)| Err(SpecError::Empty(field)))
+    }
+
+    /// The phase at `now`. The end of a commitment counts whatever its state says, because Limes may report the
+    /// old state for a while.
+    pub fn phase(&self, now: Timestamp) -> Phase {
+        if self.end.is_some_and(|end| end < now) {
+            return Phase::Over(State::Expired.as_str());
+        }
+        match self.state {
+            State::Planned => Phase::Planned,
+            State::Pending | State::Guaranteed | State::Confirmed => Phase::Wanted,
+            State::Superseded | State::Expired => Phase::Over(self.state.as_str()),
+        }
+    }
+
+    /// True when this accepted spec holds at least what `wanted` asks for in the same group, zone and project: then
+    /// a failure no longer rejects (U12).
+    pub fn covers(&self, wanted: &Self) -> bool {
+        self.resource == wanted.resource
+            && self.amount >= wanted.amount
+            && (&self.group, &self.zone, &self.project) == (&wanted.group, &wanted.zone, &wanted.project)
+    }
+}
+
+/// The reasons of a commitment that is over: final for their generation, so that a clock that is set back does not
+/// bring it to life again (U38).
+pub fn is_over(reason: &str) -> Option<&'static str> {
+    [State::Superseded, State::Expired].into_iter().map(State::as_str).find(|word| *word == reason)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// 2026-03-01T12:00:00Z
+    pub(crate) const NOW: i64 = 1_772_366_400;
+
+    pub(crate) fn spec(amount: &str) -> Spec {
+        Spec {
+            uuid: "uuid-1".into(),
+            group: "amber".into(),
+            resource: ResourceType::Memory,
+            amount: Quantity::parse(amount).unwrap(),
+            zone: "az-a".into(),
+            project: "project".into(),
+            domain: "domain".into(),
+            start: None,
+            end: None,
+            state: State::Confirmed,
+            allow_rejection: false,
+        }
+    }
+
+    pub(crate) fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(NOW + seconds).unwrap()
+    }
+
+    #[test]
+    fn document_20_section_5_phases() {
+        for (state, end, phase) in [
+            (State::Planned, None, Phase::Planned),
+            (State::Pending, None, Phase::Wanted),
+            (State::Guaranteed, Some(1), Phase::Wanted),
+            (State::Confirmed, Some(0), Phase::Wanted),
+            (State::Confirmed, Some(-1), Phase::Over("expired")),
+            (State::Superseded, None, Phase::Over("superseded")),
+            (State::Superseded, Some(-1), Phase::Over("expired")),
+            (State::Expired, None, Phase::Over("expired")),
+        ] {
+            let spec = Spec { state, end: end.map(at), ..spec("1Gi") };
+            assert_eq!(spec.phase(at(0)), phase, "{state:?} {end:?}");
+        }
+    }
+
+    #[test]
+    fn amounts_are_rounded_up_to_mib() {
+        for (amount, mib) in [("0", 0), ("1", 1), ("1Mi", 1), ("1048577", 2), ("1.5Gi", 1536), ("-5Gi", 0)] {
+            assert_eq!(spec(amount).memory(), Bytes::from_mib(mib), "{amount}");
+        }
+    }
+
+    #[test]
+    fn u12_an_accepted_spec_covers_less_of_the_same() {
+        let accepted = spec("60Gi");
+        assert!(accepted.covers(&spec("60Gi")) && accepted.covers(&spec("30Gi")));
+        assert!(!accepted.covers(&spec("61Gi")));
+        assert!(!accepted.covers(&Spec { zone: "az-b".into(), ..spec("1Gi") }));
+        assert!(!accepted.covers(&Spec { project: "other".into(), ..spec("1Gi") }));
+    }
+
+    #[test]
+    fn errors_name_the_field_and_what_is_expected() {
+        let with = |change: fn(&mut Spec)| {
+            let mut spec = spec("1Gi");
+            change(&mut spec);
+            spec.validate().map_err(|error| error.to_string())
+        };
+        assert_eq!(with(|_| ()), Ok(()));
+        for (change, part) in [
+            ((|s: &mut Spec| s.uuid = "no".into()) as fn(&mut Spec), "spec.commitmentUUID is \"no\""),
+            (|s| s.uuid = "with space".into(), "6 to 40 characters"),
+            (|s| s.amount = Quantity::from_units(-1), "spec.amount is -1, it must not be negative"),
+            (|s| s.project = "".into(), "spec.projectID must not be empty"),
+        ] {
+            let text = with(change).unwrap_err();
+            assert!(text.starts_with("unexpected commitment format") && text.contains(part), "{text}");
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! The slot planner: which slots make a commitment's memory exactly its wish (document 20 sections 12 and 19, with
+//! decisions U7, U41, U44, U51, U54).
+//!
+//! It decides sizes, not hosts. A plan is a value: nothing is done until somebody applies it, and planning again on
+//! the world that it describes plans nothing. PAYG pre-allocation (section 12.5) is not part of it.
+
+mod grow;
+mod release;
+mod shrink;
+
+use std::{collections::BTreeMap, fmt};
+
+use jiff::Timestamp;
+use thiserror::Error;
+
+use crate::{
+    flavor::{Flavor, FlavorGroup, FlavorGroups},
+    ids::{CommitmentUuid, DomainId, GroupName, HostName, ProjectId, SlotName, Zone},
+    slot::{self, Slot},
+    units::{Bytes, Resources},
+};
+
+/// More slots than this are never created by one plan, whatever the amount asks for.
+pub const MAX_NEW_SLOTS: u64 = 20_000;
+
+/// What the slots of a commitment are to be: the wanted or the accepted spec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The commitment.
+    pub commitment: CommitmentUuid,
+    /// Owner of the slots.
+    pub project: ProjectId,
+    /// Domain of the owner.
+    pub domain: DomainId,
+    /// Flavor group.
+    pub group: GroupName,
+    /// Zone.
+    pub zone: Zone,
+    /// Total, whole MiB.
+    pub memory: Bytes,
+    /// Copied into the slots; absent values are cleared there.
+    pub start: Option<Timestamp>,
+    /// Copied into the slots; absent values are cleared there.
+    pub end: Option<Timestamp>,
+    /// Generation of the commitment object.
+    pub generation: i64,
+    /// `<commitment object>-`.
+    pub prefix: String,
+}
+
+/// What the plan rests on besides the target.
+#[derive(Clone, Copy)]
+pub struct World<'a> {
+    /// All flavor groups.
+    pub groups: &'a FlavorGroups,
+    /// The slots of the commitment, in any order.
+    pub slots: &'a [Slot],
+    /// Free room of the hosts of slots that are smaller than their flavor; a host that is absent has no room for
+    /// restoring (U41).
+    pub room: &'a BTreeMap<HostName, Resources>,
+    /// Names of Reservations that are taken by other objects.
+    pub taken: &'a dyn Fn(&SlotName) -> bool,
+    /// Most new slots, when the commitment may be rejected (`maxSlotsPerCommitment`).
+    pub max_new_slots: Option<u64>,
+}
+
+/// What has to change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SlotPlan {
+    /// Slots to delete, first to last.
+    pub release: Vec<Release>,
+    /// Slots that stay and are written.
+    pub update: Vec<Update>,
+    /// Slots to create.
+    pub create: Vec<NewSlot>,
+    /// Slots that stay, written or not.
+    pub kept: Vec<SlotName>,
+}
+
+/// A slot to delete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// The slot.
+    pub name: SlotName,
+    /// Why it has to go.
+    pub why: Why,
+    /// It holds no VM, and is only deleted as long as that is so.
+    pub empty: bool,
+}
+
+/// Why a slot is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It belongs to another project, group or zone than the commitment does now.
+    OtherIdentity,
+    /// Its flavor has left the group and it has no host (U51).
+    LostFlavor,
+    /// It holds no memory (hand-edited or very old objects).
+    NoMemory,
+    /// The commitment has become smaller.
+    Surplus,
+}
+
+/// A slot that stays and is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Update {
+    /// The slot.
+    pub name: SlotName,
+    /// Its size after the write.
+    pub size: Resources,
+    /// Its host, when the write makes it larger in memory and the host must have room for that (U41).
+    pub restore_on: Option<HostName>,
+}
+
+/// A slot to create.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSlot {
+    /// Its object name.
+    pub name: SlotName,
+    /// The number in the name.
+    pub number: u64,
+    /// The flavor that gives it its shape.
+    pub flavor: Flavor,
+    /// Its size; smaller than the flavor for a remainder.
+    pub size: Resources,
+}
+
+/// Why no plan can be made; the texts are those of document 20 sections 12.2 and 12.3, continued where that helps.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PlanError {
+    /// The group is not published.
+    #[error("flavor group not found: {group}; spec.flavorGroupName must be one of: {known}")]
+    GroupNotFound {
+        /// The name in the spec.
+        group: GroupName,
+        /// Those that exist.
+        known: String,
+    },
+    /// No slot has a shape.
+    #[error(
+        "flavor group {0} has no flavors: add flavors with the extra spec quota:hw_version={0}, or choose another spec.flavorGroupName"
+    )]
+    GroupWithoutFlavors(GroupName),
+    /// `maxSlotsPerCommitment`, or [`MAX_NEW_SLOTS`].
+    #[error("commitment would create {count} new reservation slots, exceeds limit of {limit}")]
+    SlotLimit {
+        /// Slots that would be created.
+        count: u64,
+        /// Slots that may be created.
+        limit: u64,
+    },
+}
+
+/// Plans `target` onto `world`.
+pub fn plan(target: &Target, world: &World<'_>) -> Result<SlotPlan, PlanError> {
+    let mut draft = Draft::new(target, world.slots);
+    draft.release_what_cannot_stay(target, world.groups);
+    draft.shrink(target.memory, world.groups.get(&target.group));
+    if draft.missing(target.memory) > Bytes::ZERO {
+        let group = usable_group(target, world.groups)?;
+        draft.restore(target.memory, group, world.room);
+        draft.create(target, group, world)?;
+    }
+    Ok(draft.finish(target, world.groups.get(&target.group)))
+}
+
+/// Slots with a host that are smaller than their flavor, with that host: growing restores them first, so their hosts'
+/// room is a fact that the plan needs.
+pub fn restorable<'a>(slots: &'a [Slot], group: &'a FlavorGroup) -> impl Iterator<Item = (&'a Slot, &'a HostName)> {
+    slots.iter().filter_map(|slot| {
+        let flavor = group.flavor(&slot.flavor)?;
+        let host = slot.target_host.as_ref()?;
+        (slot.size.memory < flavor.size().memory).then_some((slot, host))
+    })
+}
+
+fn usable_group<'a>(target: &Target, groups: &'a FlavorGroups) -> Result<&'a FlavorGroup, PlanError> {
+    let group = groups.get(&target.group).ok_or_else(|| PlanError::GroupNotFound {
+        group: target.group.clone(),
+        known: groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>().join(", "),
+    })?;
+    if group.flavors.is_empty() {
+        return Err(PlanError::GroupWithoutFlavors(target.group.clone()));
+    }
+    Ok(group)
+}
+
+/// A plan in the making: the slots that stay with their future sizes, and what is decided so far.
+struct Draft<'a> {
+    kept: Vec<Kept<'a>>,
+    release: Vec<Release>,
+    create: Vec<NewSlot>,
+    /// One more than the highest number of any slot, also of those that go.
+    next_number: u64,
+}
+
+struct Kept<'a> {
+    slot: &'a Slot,
+    size: Resources,
+    restore_on: Option<HostName>,
+}
+
+impl<'a> Draft<'a> {
+    /// Slots in the order of their numbers, then names, so that "first" and "last" are defined.
+    fn new(target: &Target, slots: &'a [Slot]) -> Self {
+        let mut ordered: Vec<_> = slots.iter().map(|slot| (slot::number(&slot.name, &target.prefix), slot)).collect();
+        ordered.sort_by(|a, b| (a.0, &a.1.name).cmp(&(b.0, &b.1.name)));
+        let next_number = ordered.iter().filter_map(|(number, _)| *number).max().map_or(0, |highest| highest + 1);
+        let kept = ordered.into_iter().map(|(_, slot)| Kept { slot, size: slot.size, restore_on: None }).collect();
+        Self { kept, release: Vec::new(), create: Vec::new(), next_number }
+    }
+
+    fn held(&self) -> Bytes {
+        let kept: Bytes = self.kept.iter().map(|kept| kept.size.memory).sum();
+        kept + self.create.iter().map(|new| new.size.memory).sum()
+    }
+
+    /// Whole MiB below `wanted`. The sum of the slots is rounded up to MiB once (U41), so less than one MiB is not
+    /// missing.
+    fn missing(&self, wanted: Bytes) -> Bytes {
+        Bytes::from_mib(u64::try_from((wanted - self.held()).mib_down()).unwrap_or(0))
+    }
+
+    fn finish(self, target: &Target, group: Option<&FlavorGroup>) -> SlotPlan {
+        let update = self.kept.iter().filter_map(|kept| kept.update(target, group)).collect();
+        let kept = self.kept.iter().map(|kept| kept.slot.name.clone()).collect();
+        SlotPlan { release: self.release, update, create: self.create, kept }
+    }
+}
+
+impl Kept<'_> {
+    /// The write that the slot needs, if any. Its parent generation alone is a reason only while it is not in force:
+    /// a slot that needs nothing is not written when its commitment changes (U38).
+    fn update(&self, target: &Target, group: Option<&FlavorGroup>) -> Option<Update> {
+        let slot = self.slot;
+        let size = self.repaired_size(group);
+        let changed = size != slot.size
+            || !slot.labelled
+            || slot.commitment != target.commitment
+            || slot.domain != target.domain
+            || (slot.start, slot.end) != (target.start, target.end);
+        let unheard = slot.parent_generation != target.generation && !(slot.is_ready() && slot.is_placed());
+        (changed || unheard).then(|| Update { name: slot.name.clone(), size, restore_on: self.restore_on.clone() })
+    }
+
+    /// Cores below what the flavor gives to this much memory were edited by hand (U54).
+    fn repaired_size(&self, group: Option<&FlavorGroup>) -> Resources {
+        let flavor = group.and_then(|group| group.flavor(&self.slot.flavor));
+        flavor.map_or(self.size, |flavor| self.size.max(flavor.part(self.size.memory)))
+    }
+}
+
+impl SlotPlan {
+    /// True when there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.release.is_empty() && self.update.is_empty() && self.create.is_empty()
+    }
+
+    /// How many slots the commitment has when the plan is done: `n` in the texts of document 20.
+    pub fn total(&self) -> usize {
+        self.kept.len() + self.create.len()
+    }
+}
+
+impl fmt::Display for SlotPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines = Vec::new();
+        lines.extend(self.release.iter().map(|r| format!("release {} ({:?})", r.name, r.why)));
+        lines.extend(self.update.iter().map(|u| format!("write {}: {}", u.name, u.size)));
+        lines.extend(self.create.iter().map(|c| format!("create {} of {}: {}", c.name, c.flavor.name, c.size)));
+        f.write_str(if lines.is_empty() { "nothing to do".to_owned() } else { lines.join("; ") }.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! Making a commitment larger: restore slots that are smaller than their flavor where their host has room, then
+//! create slots, the largest flavor that fits first (document 20 section 12.4, U41).
+
+use std::collections::BTreeMap;
+
+use super::{Draft, MAX_NEW_SLOTS, NewSlot, PlanError, Target, World};
+use crate::{
+    flavor::{Flavor, FlavorGroup},
+    ids::HostName,
+    units::{Bytes, Resources},
+};
+
+impl Draft<'_> {
+    pub(super) fn restore(&mut self, wanted: Bytes, group: &FlavorGroup, room: &BTreeMap<HostName, Resources>) {
+        let mut room = room.clone();
+        let mut missing = self.missing(wanted);
+        for kept in &mut self.kept {
+            let Some((flavor, host)) = group.flavor(&kept.slot.flavor).zip(kept.slot.target_host.as_ref()) else {
+                continue;
+            };
+            let more = (flavor.size().memory - kept.size.memory).min(missing);
+            if more <= Bytes::ZERO {
+                continue;
+            }
+            let larger = kept.size.max(flavor.part(kept.size.memory + more));
+            let Some(left) = room.get_mut(host) else { continue };
+            if (larger - kept.size).fits(*left) {
+                *left -= larger - kept.size;
+                missing -= more;
+                kept.size = larger;
+                kept.restore_on = Some(host.clone());
+            }
+        }
+    }
+
+    pub(super) fn create(&mut self, target: &Target, group: &FlavorGroup, world: &World<'_>) -> Result<(), PlanError> {
+        let shapes = shapes(self.missing(target.memory), group);
+        let count = shapes.iter().map(|(_, _, count)| count).sum();
+        let limit = world.max_new_slots.unwrap_or(MAX_NEW_SLOTS).min(MAX_NEW_SLOTS);
+        if count > limit {
+            return Err(PlanError::SlotLimit { count, limit });
+        }
+        for (flavor, memory, count) in shapes {
+            for _ in 0..count {
+                let new = self.new_slot(target, flavor, memory, world);
+                self.create.push(new);
+            }
+        }
+        Ok(())
+    }
+
+    fn new_slot(&mut self, target: &Target, flavor: &Flavor, memory: Bytes, world: &World<'_>) -> NewSlot {
+        loop {
+            let number = self.next_number;
+            self.next_number += 1;
+            let name = format!("{}{number}", target.prefix).into();
+            if !(world.taken)(&name) {
+                return NewSlot { name, number, flavor: flavor.clone(), size: flavor.part(memory) };
+            }
+        }
+    }
+}
+
+/// How many slots of which flavor and size make up `missing`. The largest flavor that fits is taken as often as it
+/// fits; what is smaller than every flavor becomes a part of the smallest.
+fn shapes(missing: Bytes, group: &FlavorGroup) -> Vec<(&Flavor, Bytes, u64)> {
+    let (mut left, mut shapes) = (missing, Vec::new());
+    while let Some(flavor) = group.largest_within(left).filter(|_| left > Bytes::ZERO) {
+        let size = flavor.size().memory;
+        let count = left.get() / size.get();
+        left -= Bytes::new(size.get() * count);
+        shapes.push((flavor, size, u64::try_from(count).unwrap_or(0)));
+    }
+    if let Some(flavor) = group.smallest().filter(|_| left > Bytes::ZERO) {
+        shapes.push((flavor, left, 1));
+    }
+    shapes
+}

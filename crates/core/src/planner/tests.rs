@@ -1,0 +1,310 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    flavor::Ratio,
+    slot::tests::{PREFIX, gib, slot},
+    units::Cores,
+};
+
+fn amber() -> FlavorGroup {
+    let flavor = |name: &str, memory: u64, vcpus| Flavor {
+        name: name.into(),
+        vcpus,
+        memory_mib: memory * 1024,
+        extra_specs: BTreeMap::new(),
+    };
+    FlavorGroup {
+        name: "amber".into(),
+        flavors: vec![flavor("amber_xl", 60, 15), flavor("amber_l", 30, 10), flavor("amber_s", 12, 4)],
+        ratio: Ratio::Variable(3072, 4096),
+    }
+}
+
+fn groups() -> FlavorGroups {
+    [amber()].into_iter().collect()
+}
+
+fn target(memory: Bytes) -> Target {
+    Target {
+        commitment: "uuid-1".into(),
+        project: "project".into(),
+        domain: "domain".into(),
+        group: "amber".into(),
+        zone: "az-a".into(),
+        memory,
+        start: None,
+        end: None,
+        generation: 1,
+        prefix: PREFIX.to_owned(),
+    }
+}
+
+fn planned(target: &Target, slots: &[Slot], room: &[(&str, (u64, i64))]) -> SlotPlan {
+    let room = room.iter().map(|(host, (m, c))| ((*host).into(), Resources::new(gib(*m), Cores::new(*c)))).collect();
+    let world = World { groups: &groups(), slots, room: &room, taken: &|_| false, max_new_slots: None };
+    plan(target, &world).unwrap()
+}
+
+/// `release #2 | cut #0 10/3 | create #3 l 30/10` with sizes in GiB and cores.
+fn story(plan: &SlotPlan) -> String {
+    let number = |name: &SlotName| name.as_str().trim_start_matches(PREFIX).to_owned();
+    let size = |size: Resources| format!("{}/{}", size.memory.mib_up() / 1024, size.cpu);
+    let mut parts: Vec<_> = plan.release.iter().map(|r| format!("release #{}", number(&r.name))).collect();
+    parts.extend(plan.update.iter().map(|u| format!("write #{} {}", number(&u.name), size(u.size))));
+    parts.extend(plan.create.iter().map(|c| {
+        format!("create #{} {} {}", c.number, c.flavor.name.as_str().trim_start_matches("amber_"), size(c.size))
+    }));
+    parts.join(" | ")
+}
+
+fn told(gib_wanted: u64, slots: &[Slot]) -> (String, usize) {
+    let plan = planned(&target(gib(gib_wanted)), slots, &[]);
+    (story(&plan), plan.total())
+}
+
+fn xl(number: u64, host: &str, vms: &[(&str, u64)]) -> Slot {
+    slot(number, "amber_xl", (60, 15), host, vms)
+}
+
+fn l(number: u64, host: &str, vms: &[(&str, u64)]) -> Slot {
+    slot(number, "amber_l", (30, 10), host, vms)
+}
+
+fn example_3() -> [Slot; 3] {
+    [xl(0, "h1", &[("vm", 60)]), xl(1, "h2", &[]), l(2, "-", &[])]
+}
+
+#[test]
+fn document_20_section_12_11_example_1() {
+    assert_eq!(told(150, &[]), ("create #0 xl 60/15 | create #1 xl 60/15 | create #2 l 30/10".into(), 3));
+}
+
+#[test]
+fn document_20_section_12_11_example_2_with_u7_the_remainder_has_its_share_of_cores() {
+    let expected = "create #0 xl 60/15 | create #1 l 30/10 | create #2 s 12/4 | create #3 s 3/1";
+    assert_eq!(told(105, &[]), (expected.into(), 4));
+}
+
+#[test]
+fn document_20_section_12_11_example_3() {
+    assert_eq!(told(60, &example_3()), ("release #1 | release #2".into(), 1));
+}
+
+#[test]
+fn document_20_section_12_11_example_4_with_u44_cuts_instead_of_creating() {
+    assert_eq!(told(100, &example_3()), ("release #2 | write #1 40/10".into(), 2));
+}
+
+#[test]
+fn document_20_section_12_11_example_5() {
+    let target = Target { zone: "az-b".into(), ..target(gib(90)) };
+    let plan = planned(&target, &[xl(0, "h1", &[]), l(1, "h2", &[("v", 30)])], &[]);
+    assert_eq!(story(&plan), "release #0 | release #1 | create #2 xl 60/15 | create #3 l 30/10");
+    assert!(plan.release.iter().all(|release| release.why == Why::OtherIdentity));
+}
+
+#[test]
+fn document_20_section_12_11_example_6_with_u44_releases_the_least_used() {
+    let slots = [xl(0, "h1", &[("a", 60)]), xl(1, "h2", &[("b", 60)]), l(2, "h3", &[("c", 30)])];
+    assert_eq!(told(90, &slots), ("release #2 | write #0 30/8".into(), 2));
+    let half_used = [xl(0, "h1", &[("a", 60)]), xl(1, "h2", &[("b", 20)]), l(2, "h3", &[("c", 10)])];
+    assert_eq!(told(90, &half_used), ("write #1 20/5 | write #2 10/4".into(), 3), "no VM loses its slot");
+}
+
+#[test]
+fn document_20_section_12_11_example_7() {
+    assert_eq!(told(0, &example_3()), ("release #0 | release #1 | release #2".into(), 0));
+}
+
+#[test]
+fn document_20_section_12_11_example_8() {
+    let mut slots = [xl(0, "h1", &[("a", 60)]), xl(4, "h2", &[]), slot(5, "amber_s", (12, 4), "-", &[])];
+    slots[1].group = "beryl".into();
+    assert_eq!(told(132, &slots), ("release #4 | create #6 xl 60/15".into(), 3));
+}
+
+#[test]
+fn document_20_section_12_11_example_9() {
+    let world =
+        World { groups: &groups(), slots: &[], room: &BTreeMap::new(), taken: &|_| false, max_new_slots: Some(3) };
+    let error = plan(&target(gib(105)), &world).unwrap_err().to_string();
+    assert_eq!(error, "commitment would create 4 new reservation slots, exceeds limit of 3");
+}
+
+#[test]
+fn an_absurd_amount_is_an_error_and_not_a_loop() {
+    let world = World { groups: &groups(), slots: &[], room: &BTreeMap::new(), taken: &|_| false, max_new_slots: None };
+    assert!(matches!(plan(&target(Bytes::MAX), &world), Err(PlanError::SlotLimit { .. })));
+}
+
+#[test]
+fn errors_say_what_to_change() {
+    let mut empty = amber();
+    empty.flavors.clear();
+    let error = |groups: FlavorGroups| {
+        let world =
+            World { groups: &groups, slots: &[], room: &BTreeMap::new(), taken: &|_| false, max_new_slots: None };
+        plan(&target(gib(1)), &world).unwrap_err().to_string()
+    };
+    assert!(error([empty].into_iter().collect()).starts_with("flavor group amber has no flavors"));
+    let other = FlavorGroup { name: "beryl".into(), ..amber() };
+    assert_eq!(
+        error([other].into_iter().collect()),
+        "flavor group not found: amber; spec.flavorGroupName must be one of: beryl"
+    );
+}
+
+#[test]
+fn u41_growing_restores_small_slots_first_where_the_host_has_room() {
+    let small = slot(0, "amber_xl", (40, 10), "h1", &[]);
+    let grow = |room: &[(&str, (u64, i64))]| story(&planned(&target(gib(70)), std::slice::from_ref(&small), room));
+    assert_eq!(grow(&[("h1", (20, 5))]), "write #0 60/15 | create #1 s 10/4");
+    assert_eq!(grow(&[("h1", (19, 5))]), "create #1 l 30/10");
+    assert_eq!(grow(&[]), "create #1 l 30/10");
+    let plan = planned(&target(gib(70)), &[small], &[("h1", (20, 5))]);
+    assert_eq!(plan.update[0].restore_on, Some("h1".into()));
+}
+
+#[test]
+fn u41_two_small_slots_share_the_room_of_their_host() {
+    let slots = [slot(0, "amber_s", (2, 1), "h1", &[]), slot(1, "amber_s", (2, 1), "h1", &[])];
+    let plan = planned(&target(gib(24)), &slots, &[("h1", (12, 4))]);
+    assert_eq!(story(&plan), "write #0 12/4 | create #2 s 10/4");
+}
+
+#[test]
+fn u51_a_lost_flavor_frees_only_slots_without_host() {
+    let slots = [slot(0, "onyx", (60, 15), "-", &[]), slot(1, "onyx", (60, 15), "h1", &[])];
+    assert_eq!(told(120, &slots), ("release #0 | create #2 xl 60/15".into(), 2));
+    assert_eq!(told(40, &slots[1..]), ("write #1 40/10".into(), 1), "cores by the slot's own ratio");
+}
+
+#[test]
+fn u54_hand_edits_are_repaired() {
+    let cores = Slot { size: Resources::new(gib(60), Cores::new(1)), ..xl(0, "h1", &[]) };
+    assert_eq!(told(60, &[cores]), ("write #0 60/15".into(), 1));
+    let label = Slot { labelled: false, ..xl(0, "h1", &[]) };
+    assert_eq!(told(60, &[label]), ("write #0 60/15".into(), 1));
+    let names = |name: &SlotName| name.as_str() == "commitment-uuid-1-1";
+    let world = World {
+        groups: &groups(),
+        slots: &[xl(0, "h", &[])],
+        room: &BTreeMap::new(),
+        taken: &names,
+        max_new_slots: None,
+    };
+    assert_eq!(story(&plan(&target(gib(90)), &world).unwrap()), "create #2 l 30/10");
+}
+
+#[test]
+fn metadata_is_synced_and_cleared() {
+    let end = Timestamp::from_second(1_772_366_400).ok();
+    let with_end = Slot { end, ..xl(0, "h1", &[]) };
+    assert_eq!(told(60, &[with_end.clone()]), ("write #0 60/15".into(), 1), "document 20 section 19 no. 15");
+    let plan = planned(&Target { end, ..target(gib(60)) }, &[with_end], &[]);
+    assert_eq!(story(&plan), "");
+}
+
+#[test]
+fn u38_a_new_generation_writes_only_slots_that_are_not_in_force() {
+    let target = Target { generation: 2, ..target(gib(90)) };
+    let plan = planned(&target, &[xl(0, "h1", &[]), l(1, "-", &[])], &[]);
+    assert_eq!(story(&plan), "write #1 30/10");
+}
+
+/// The world after a plan, as the API server would hold it.
+fn apply(plan: &SlotPlan, target: &Target, slots: &[Slot]) -> Vec<Slot> {
+    let gone: BTreeSet<_> = plan.release.iter().map(|release| &release.name).collect();
+    let mut after: Vec<_> = slots.iter().filter(|slot| !gone.contains(&slot.name)).cloned().collect();
+    for update in &plan.update {
+        let slot = after.iter_mut().find(|slot| slot.name == update.name).unwrap();
+        slot.size = update.size;
+        slot.labelled = true;
+        (slot.commitment, slot.domain) = (target.commitment.clone(), target.domain.clone());
+        (slot.start, slot.end, slot.parent_generation) = (target.start, target.end, target.generation);
+    }
+    after.extend(plan.create.iter().map(|new| Slot {
+        name: new.name.clone(),
+        flavor: new.flavor.name.clone(),
+        size: new.size,
+        parent_generation: target.generation,
+        ready: None,
+        ..slot(0, "", (0, 0), "-", &[])
+    }));
+    after
+}
+
+fn any_slot() -> impl Strategy<Value = Slot> {
+    let flavor = prop::sample::select(vec!["amber_xl", "amber_l", "amber_s", "onyx"]);
+    let host = prop::sample::select(vec!["-", "h1", "h2"]);
+    let vms = prop::collection::btree_map("[a-f]", 0_u64..40, 0..3);
+    let identity = prop::sample::select(vec!["amber", "amber", "amber", "amber", "beryl"]);
+    ((0_u64..30), flavor, 0_i64..70_000, 0_i64..20, (host, vms, any::<bool>(), identity), 0_i64..3, any::<bool>())
+        .prop_map(|(number, flavor, mib, cpu, (host, vms, whole, identity), generation, labelled)| {
+            let vms: Vec<_> = vms.iter().map(|(vm, size)| (vm.as_str(), *size)).collect();
+            let memory = Bytes::new((mib << 20) + i64::from(!whole) * 12_345);
+            Slot {
+                size: Resources::new(memory, Cores::new(cpu)),
+                group: identity.into(),
+                parent_generation: generation,
+                labelled,
+                ..slot(number, flavor, (0, 0), host, &vms)
+            }
+        })
+}
+
+fn any_slots() -> impl Strategy<Value = Vec<Slot>> {
+    prop::collection::vec(any_slot(), 0..12).prop_map(|slots| {
+        let by_name: BTreeMap<_, _> = slots.into_iter().map(|slot| (slot.name.clone(), slot)).collect();
+        by_name.into_values().collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn the_total_is_the_wish_and_planning_again_plans_nothing(
+        slots in any_slots(),
+        mib in 0_u64..500_000,
+        room in prop::collection::btree_map(prop::sample::select(vec!["h1", "h2"]), (0_u64..100, 0_i64..30), 0..3),
+    ) {
+        let target = target(Bytes::from_mib(mib));
+        let room: Vec<_> = room.into_iter().collect();
+        let plan = planned(&target, &slots, &room);
+        let after = apply(&plan, &target, &slots);
+        let total: Bytes = after.iter().map(|slot| slot.size.memory).sum();
+        prop_assert_eq!(total.mib_up(), i64::try_from(mib).unwrap());
+        prop_assert_eq!(plan.total(), after.len());
+        let again = planned(&target, &after, &room);
+        prop_assert!(again.is_empty(), "{} then {}", plan, again);
+    }
+
+    #[test]
+    fn no_slot_with_a_vm_goes_while_the_target_can_be_reached_without_it(slots in any_slots(), mib in 0_u64..500_000) {
+        let plan = planned(&target(Bytes::from_mib(mib)), &slots, &[]);
+        let lost = plan.release.iter().any(|release| release.why == Why::Surplus && !release.empty);
+        let needed: Bytes = slots.iter()
+            .filter(|slot| slot.group.as_str() == "amber" && !slot.expected.is_empty())
+            .map(|slot| slot.used().max(Bytes::MIB).min(slot.size.memory))
+            .sum();
+        prop_assert!(!lost || needed > Bytes::from_mib(mib), "{}", plan);
+    }
+
+    #[test]
+    fn growing_never_shrinks_and_shrinking_never_creates(slots in any_slots(), mib in 0_u64..500_000) {
+        let plan = planned(&target(Bytes::from_mib(mib)), &slots, &[]);
+        let surplus = plan.release.iter().any(|release| release.why == Why::Surplus);
+        prop_assert!(plan.create.is_empty() || !surplus, "{}", plan);
+        prop_assert!(plan.create.iter().all(|new| new.size.memory.get() % (1 << 20) == 0));
+    }
+
+    #[test]
+    fn the_order_of_the_slots_does_not_matter(slots in any_slots(), mib in 0_u64..500_000) {
+        let target = target(Bytes::from_mib(mib));
+        let mut turned = slots.clone();
+        turned.reverse();
+        prop_assert_eq!(planned(&target, &slots, &[]), planned(&target, &turned, &[]));
+    }
+}
