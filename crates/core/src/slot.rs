@@ -106,7 +106,10 @@ pub fn number(name: &SlotName, prefix: &str) -> Option<u64> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::units::Cores;
+    use crate::{
+        host::ConditionStatus::{False, True, Unknown},
+        units::Cores,
+    };
 
     pub(crate) const PREFIX: &str = "commitment-uuid-1-";
 
@@ -145,7 +148,6 @@ pub(crate) mod tests {
             ready: Some((status, reason.to_owned())),
             ..slot(0, "amber_s", (12, 4), "h", &[])
         };
-        use ConditionStatus::{False, True, Unknown};
         assert_eq!(at(7, True, "ReservationActive").standing(7), Standing::Ready);
         assert_eq!(at(6, False, "NoHostsFound").standing(7), Standing::Pending);
         assert_eq!(at(7, False, "NoHostsFound").standing(7), Standing::Failed);

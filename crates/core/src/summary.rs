@@ -96,15 +96,16 @@ fn cut(message: &str) -> String {
     if message.len() <= MAX_MESSAGE {
         return message.to_owned();
     }
-    format!("{}...", &message[..message.floor_char_boundary(CUT_MESSAGE)])
+    let end = (0..=CUT_MESSAGE).rev().find(|end| message.is_char_boundary(*end)).unwrap_or(0);
+    format!("{}...", &message[..end])
 }
 
 fn two_units(seconds: i64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
-    match seconds {
-        ..60 => format!("{seconds}s"),
-        ..3600 => format!("{minutes}m {}s", seconds % 60),
-        ..86_400 => format!("{hours}h {}m", minutes % 60),
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds}s"),
+        (0, 0, _) => format!("{minutes}m {}s", seconds % 60),
+        (0, _, _) => format!("{hours}h {}m", minutes % 60),
         _ => format!("{days}d {}h", hours % 24),
     }
 }

@@ -203,7 +203,11 @@ fn u54_hand_edits_are_repaired() {
 fn metadata_is_synced_and_cleared() {
     let end = Timestamp::from_second(1_772_366_400).ok();
     let with_end = Slot { end, ..xl(0, "h1", &[]) };
-    assert_eq!(told(60, &[with_end.clone()]), ("write #0 60/15".into(), 1), "document 20 section 19 no. 15");
+    assert_eq!(
+        told(60, std::slice::from_ref(&with_end)),
+        ("write #0 60/15".into(), 1),
+        "document 20 section 19 no. 15"
+    );
     let plan = planned(&Target { end, ..target(gib(60)) }, &[with_end], &[]);
     assert_eq!(story(&plan), "");
 }
