@@ -110,6 +110,7 @@ pub struct HypervisorSpec {
     pub install_certificate: bool,
     /// Maintenance mode: absent or empty, manual, auto, ha or termination.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["", "manual", "auto", "ha", "termination"]))]
     pub maintenance: Option<String>,
     /// Reason for manual maintenance.
     #[serde(default, skip_serializing_if = "Option::is_none")]

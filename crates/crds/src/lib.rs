@@ -5,22 +5,29 @@
 //! a list. Unknown fields are ignored on reading, so nothing here may be used to replace a whole object of a kind
 //! that somebody else owns.
 
+mod checks;
 pub mod committed_resource;
 pub mod datasource;
 mod duration;
+pub mod facts;
 pub mod flavor_group;
 pub mod flavor_group_capacity;
+pub mod generate;
 pub mod hypervisor;
 mod hypervisor_details;
 pub mod knowledge;
 pub mod labels;
+pub mod names;
+mod normalise;
 pub mod pipeline;
 pub mod project_quota;
 mod quantity;
 mod reference;
 pub mod reservation;
 pub mod resources;
-pub mod schema;
+mod rules;
+mod schema;
+mod text;
 mod wire;
 
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -40,3 +47,5 @@ pub use project_quota::{ProjectQuota, ProjectQuotaSpec, ProjectQuotaStatus};
 pub use quantity::Quantity;
 pub use reference::{ObjectReference, SecretReference};
 pub use reservation::{Allocation, Reservation, ReservationSpec, ReservationStatus, ReservationType};
+pub use rules::WHOLE_QUANTITY_PATTERN;
+pub use schema::QUANTITY_PATTERN;

@@ -1,0 +1,281 @@
+//! What the API server checks beyond types, kind by kind (document 10 sections 8.3, 15.1 and 15.2; decision U16).
+//!
+//! K1 and D1 to D3 are absent: Knowledge and Datasource belong to another deployment. C6 is dropped by U16.
+
+use crate::rules::{
+    Check, Rule,
+    What::{self, ConditionMap, NotEmpty, NotNegative, WholeQuantity},
+};
+
+const COMMITMENT: &str = "CommittedResource";
+const RESERVATION: &str = "Reservation";
+const CAPACITY: &str = "FlavorGroupCapacity";
+const QUOTA: &str = "ProjectQuota";
+const HYPERVISOR: &str = "Hypervisor";
+
+/// The checks that we add to the kinds that we own.
+pub(crate) const OURS: &[Check] = &[
+    // CommittedResource
+    check("C1", COMMITMENT, "", COMMITMENT_NAME),
+    check("C1", COMMITMENT, "spec", COMMITMENT_UUID_IMMUTABLE),
+    check("C2", COMMITMENT, "spec.commitmentUUID", COMMITMENT_UUID),
+    check("C3", COMMITMENT, "spec", RESOURCE_TYPE_IMMUTABLE),
+    check("C4", COMMITMENT, "spec.amount", WholeQuantity),
+    check("C5", COMMITMENT, "spec", AMOUNT_OF_MEMORY),
+    check("C7", COMMITMENT, "spec", COMMITMENT_TIMES),
+    check("C8", COMMITMENT, "spec.flavorGroupName", NotEmpty),
+    check("C8", COMMITMENT, "spec.availabilityZone", NotEmpty),
+    check("C8", COMMITMENT, "spec.projectID", NotEmpty),
+    check("C9", COMMITMENT, "spec.schedulingDomain", SCHEDULING_DOMAIN),
+    check("15.2/5", COMMITMENT, "status.conditions", ConditionMap),
+    // Reservation
+    check("R1", RESERVATION, "spec", VARIANT_COMMITTED),
+    check("R1", RESERVATION, "spec", VARIANT_FAILOVER),
+    check("R1", RESERVATION, "spec", VARIANT_IN_FLIGHT),
+    check("R2", RESERVATION, "spec", TYPE_IMMUTABLE),
+    check("R3", RESERVATION, "spec", RESERVATION_TIMES),
+    check("R4", RESERVATION, "spec", RESOURCE_KEYS),
+    check("R5", RESERVATION, "spec.resources.*", WholeQuantity),
+    check("R6", RESERVATION, "spec.resources", MEMORY_NOT_ZERO),
+    check("R7", RESERVATION, SLOT, SLOT_COMMITMENT),
+    check("R7", RESERVATION, SLOT, SLOT_FLAVOR),
+    check("R7", RESERVATION, SLOT, SLOT_GROUP),
+    check("R7", RESERVATION, SLOT, SLOT_PROJECT),
+    check("R7", RESERVATION, SLOT, SLOT_GENERATION),
+    check("R8", RESERVATION, "spec", IN_FLIGHT_HOST),
+    check("R8", RESERVATION, "spec", IN_FLIGHT_VM),
+    check("15.2/5", RESERVATION, "status.conditions", ConditionMap),
+    // FlavorGroupCapacity
+    check("F1", CAPACITY, "spec", CAPACITY_IMMUTABLE),
+    check("F2", CAPACITY, "spec.flavorGroup", NotEmpty),
+    check("F2", CAPACITY, "spec.availabilityZone", NotEmpty),
+    check("15.2/5", CAPACITY, "status.conditions", ConditionMap),
+    // ProjectQuota
+    check("Q1", QUOTA, "", QUOTA_NAME),
+    check("Q2", QUOTA, "spec", PROJECT_IMMUTABLE),
+    check("Q2", QUOTA, "spec", ZONE_IMMUTABLE),
+    check("Q3", QUOTA, "spec.quota.*", NotNegative),
+    check("Q4", QUOTA, "spec.projectID", NotEmpty),
+    check("15.2/5", QUOTA, "status.conditions", ConditionMap),
+];
+
+/// The checks that come with the Hypervisor (document 10 section 8.3), word for word.
+pub(crate) const OF_OWNERS: &[Check] = &[
+    check("8.3", HYPERVISOR, "spec", IMMUTABLE_IN_TERMINATION),
+    check("8.3", HYPERVISOR, "spec", MAINTENANCE_REASON),
+    check("8.3", HYPERVISOR, "spec.groups.[]", ONE_GROUP_TYPE),
+    check("8.3", HYPERVISOR, "spec.overcommit", OVERCOMMIT),
+];
+
+const SLOT: &str = "spec.committedResourceReservation";
+
+/// The number is the one in document 10; it is for the reader only.
+const fn check(_number: &str, kind: &'static str, path: &'static str, what: What) -> Check {
+    Check { kind, path, what }
+}
+
+const COMMITMENT_NAME: What = What::Rule(
+    Rule::new(
+        "oldSelf.hasValue() || self.metadata.name == 'commitment-' + self.spec.commitmentUUID.lowerAscii()",
+        "metadata.name must be 'commitment-' followed by spec.commitmentUUID in lower case",
+    )
+    .expression(
+        "'metadata.name is ' + self.metadata.name + ', but must be commitment-' + self.spec.commitmentUUID.lowerAscii() \
+         + ', after spec.commitmentUUID'",
+    )
+    .on_create(),
+);
+
+const COMMITMENT_UUID_IMMUTABLE: What = What::Rule(
+    Rule::new(
+        "self.commitmentUUID == oldSelf.commitmentUUID",
+        "commitmentUUID cannot be changed; create another object for another commitment",
+    )
+    .field(".commitmentUUID"),
+);
+
+const COMMITMENT_UUID: What = What::Rule(Rule::new(
+    "self.matches('^[a-zA-Z0-9-]{5,39}[a-zA-Z0-9]$')",
+    "commitmentUUID must be 6 to 40 letters, digits and hyphens, and must not end in a hyphen",
+));
+
+const RESOURCE_TYPE_IMMUTABLE: What = What::Rule(
+    Rule::new(
+        "self.resourceType == oldSelf.resourceType",
+        "resourceType cannot be changed; a commitment never changes its resource",
+    )
+    .field(".resourceType"),
+);
+
+const AMOUNT_OF_MEMORY: What = What::Rule(
+    Rule::new(
+        "self.resourceType != 'memory' || self.amount == '0' || self.amount == 0 \
+         || (type(self.amount) == string && self.amount.matches('^[0-9]+[MGTPE]i$'))",
+        "amount of memory must be 0 or a whole number with the suffix Mi, Gi, Ti, Pi or Ei, for example 1920Gi",
+    )
+    .field(".amount"),
+);
+
+const COMMITMENT_TIMES: What = What::Rule(
+    Rule::new(
+        "!has(self.startTime) || !has(self.endTime) || self.startTime <= self.endTime \
+         || self.amount == '0' || self.amount == 0",
+        "endTime must not be before startTime, unless amount is 0",
+    )
+    .field(".endTime"),
+);
+
+const SCHEDULING_DOMAIN: What = What::Rule(Rule::new(
+    "self in ['', 'nova', 'cinder', 'manila', 'machines', 'pods']",
+    "schedulingDomain must be nova, cinder, manila, machines or pods",
+));
+
+const VARIANT_COMMITTED: What = What::Rule(
+    Rule::new(
+        "has(self.committedResourceReservation) == (self.type == 'CommittedResourceReservation')",
+        "committedResourceReservation must be set if type is CommittedResourceReservation, and only then",
+    )
+    .field(".committedResourceReservation"),
+);
+
+const VARIANT_FAILOVER: What = What::Rule(
+    Rule::new(
+        "has(self.failoverReservation) == (self.type == 'FailoverReservation')",
+        "failoverReservation must be set if type is FailoverReservation, and only then",
+    )
+    .field(".failoverReservation"),
+);
+
+const VARIANT_IN_FLIGHT: What = What::Rule(
+    Rule::new(
+        "has(self.inFlightReservation) == (self.type == 'InFlightReservation')",
+        "inFlightReservation must be set if type is InFlightReservation, and only then",
+    )
+    .field(".inFlightReservation"),
+);
+
+const TYPE_IMMUTABLE: What = What::Rule(
+    Rule::new("self.type == oldSelf.type", "type cannot be changed; create another Reservation").field(".type"),
+);
+
+const RESERVATION_TIMES: What = What::Rule(
+    Rule::new(
+        "!has(self.startTime) || !has(self.endTime) || self.startTime <= self.endTime",
+        "endTime must not be before startTime",
+    )
+    .field(".endTime"),
+);
+
+const RESOURCE_KEYS: What = What::Rule(
+    Rule::new(
+        "self.type == 'InFlightReservation' || (has(self.resources) && size(self.resources) == 2 \
+         && 'memory' in self.resources && 'cpu' in self.resources)",
+        "resources must have the keys memory and cpu, and no others",
+    )
+    .field(".resources"),
+);
+
+const MEMORY_NOT_ZERO: What = What::Rule(Rule::new(
+    "!('memory' in self) || (self['memory'] != '0' && self['memory'] != 0)",
+    "memory in resources must be more than 0",
+));
+
+const SLOT_COMMITMENT: What = What::Rule(
+    Rule::new(
+        "has(self.commitmentUUID) && self.commitmentUUID.matches('^[a-zA-Z0-9-]{5,39}[a-zA-Z0-9]$')",
+        "commitmentUUID must be the UUID of a commitment: 6 to 40 letters, digits and hyphens, not ending in a hyphen",
+    )
+    .field(".commitmentUUID"),
+);
+
+const SLOT_FLAVOR: What = What::Rule(
+    Rule::new("has(self.resourceName) && size(self.resourceName) > 0", "resourceName must be the name of a flavor")
+        .field(".resourceName"),
+);
+
+const SLOT_GROUP: What = What::Rule(
+    Rule::new(
+        "has(self.resourceGroup) && size(self.resourceGroup) > 0",
+        "resourceGroup must be the name of a flavor group",
+    )
+    .field(".resourceGroup"),
+);
+
+const SLOT_PROJECT: What = What::Rule(
+    Rule::new("has(self.projectID) && size(self.projectID) > 0", "projectID must be the id of a project")
+        .field(".projectID"),
+);
+
+const SLOT_GENERATION: What = What::Rule(
+    Rule::new("!has(self.parentGeneration) || self.parentGeneration >= 0", "parentGeneration must not be negative")
+        .field(".parentGeneration"),
+);
+
+const IN_FLIGHT_HOST: What = What::Rule(
+    Rule::new(
+        "!has(self.inFlightReservation) || (has(self.targetHost) && size(self.targetHost) > 0)",
+        "targetHost must be set if type is InFlightReservation",
+    )
+    .field(".targetHost"),
+);
+
+const IN_FLIGHT_VM: What = What::Rule(
+    Rule::new(
+        "!has(self.inFlightReservation) \
+         || (has(self.inFlightReservation.vmID) && size(self.inFlightReservation.vmID) > 0)",
+        "inFlightReservation.vmID must be the UUID of a VM",
+    )
+    .field(".inFlightReservation.vmID"),
+);
+
+const CAPACITY_IMMUTABLE: What = What::Rule(Rule::new(
+    "self == oldSelf",
+    "flavorGroup and availabilityZone cannot be changed; the object is made anew for another pair",
+));
+
+/// Where the plain name is not a valid object name, the name ends in a hash that CEL cannot compute; such an object is
+/// not checked. The pattern finds what makes a name invalid, because a pattern of what is valid costs too much.
+const QUOTA_NAME: What = What::Rule(
+    Rule::new(
+        "oldSelf.hasValue() || self.metadata.name == 'quota-' + self.spec.projectID + '-' + self.spec.availabilityZone \
+         || size(self.spec.projectID) + size(self.spec.availabilityZone) > 246 \
+         || (self.spec.projectID + '-' + self.spec.availabilityZone).matches('[^-a-z0-9.]|[-.]$|[-.][.]|[.]-')",
+        "metadata.name must be 'quota-', spec.projectID, '-' and spec.availabilityZone",
+    )
+    .expression(
+        "'metadata.name is ' + self.metadata.name + ', but must be quota-' + self.spec.projectID + '-' \
+         + self.spec.availabilityZone + ', after spec.projectID and spec.availabilityZone'",
+    )
+    .on_create(),
+);
+
+const PROJECT_IMMUTABLE: What = What::Rule(
+    Rule::new("self.projectID == oldSelf.projectID", "projectID cannot be changed; create another object")
+        .field(".projectID"),
+);
+
+const ZONE_IMMUTABLE: What = What::Rule(
+    Rule::new(
+        "self.availabilityZone == oldSelf.availabilityZone",
+        "availabilityZone cannot be changed; create another object",
+    )
+    .field(".availabilityZone"),
+);
+
+const IMMUTABLE_IN_TERMINATION: What = What::Rule(Rule::new(
+    "!has(oldSelf.maintenance) || oldSelf.maintenance != 'termination' || self.maintenance == 'ha' || self == oldSelf",
+    "spec is immutable when maintenance is 'termination'; can only change maintenance to 'ha'",
+));
+
+const MAINTENANCE_REASON: What = What::Rule(Rule::new(
+    "!has(self.maintenance) || self.maintenance != 'manual' \
+     || (has(self.maintenanceReason) && self.maintenanceReason.size() > 0)",
+    "maintenanceReason must be non-empty when maintenance is 'manual'",
+));
+
+const ONE_GROUP_TYPE: What = What::Rule(Rule::new(
+    "(has(self.trait) ? 1 : 0) + (has(self.aggregate) ? 1 : 0) == 1",
+    "exactly one group type must be set",
+));
+
+const OVERCOMMIT: What = What::Rule(Rule::new("self.all(k, self[k] >= 1.0)", "overcommit ratios must be >= 1.0"));

@@ -1,0 +1,60 @@
+//! From objects to the facts of the domain: the border where texts become numbers and names become types.
+//!
+//! Old objects may hold what admission refuses today (document 10 section 14); reading never fails. What cannot be
+//! read as a number counts as nothing, except on a host, where it makes the host unusable and says why.
+
+mod commitment;
+mod host;
+mod reservation;
+mod slot;
+
+use std::collections::BTreeMap;
+
+use berth_core::{Bytes, Cores, Resources, host::ConditionStatus};
+use jiff::Timestamp;
+
+use crate::{Condition, Quantity, Time, resources};
+
+pub use commitment::{accepted_spec, spec};
+pub use host::host;
+pub use reservation::reservation;
+pub use slot::slot;
+
+/// The first condition of a type: old objects may hold several (document 10 section 1.3).
+pub fn condition<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
+    conditions.iter().find(|condition| condition.type_ == type_)
+}
+
+/// A resource map as a size: consumption is rounded up, missing and unreadable amounts are nothing.
+pub fn size(map: &BTreeMap<String, Quantity>) -> Resources {
+    Resources::new(Bytes::new(consumed(map, resources::MEMORY)), Cores::new(consumed(map, resources::CPU)))
+}
+
+/// A size as the resource map of a Reservation, in canonical quantities.
+pub fn resource_map(size: Resources) -> BTreeMap<String, Quantity> {
+    [(resources::MEMORY, size.memory.to_string()), (resources::CPU, size.cpu.to_string())]
+        .map(|(name, amount)| (name.to_owned(), amount.into()))
+        .into()
+}
+
+fn consumed(map: &BTreeMap<String, Quantity>, name: &str) -> i64 {
+    let quantity = map.get(name).and_then(|quantity| berth_core::Quantity::parse(quantity.as_str()).ok());
+    quantity.unwrap_or_default().round_up()
+}
+
+/// The instant of a time; Go's zero time, which old writers stored for "none", is none.
+fn instant(time: Option<&Time>) -> Option<Timestamp> {
+    const YEAR_TWO: i64 = -62_104_060_800;
+    time.map(|time| time.0).filter(|time| time.as_second() > YEAR_TWO)
+}
+
+fn status(condition: &Condition) -> ConditionStatus {
+    match condition.status.as_str() {
+        "True" => ConditionStatus::True,
+        "False" => ConditionStatus::False,
+        _ => ConditionStatus::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! The `CustomResourceDefinition`s: what `berth crds` prints and `config/crd/` holds.
+//!
+//! The schema of a kind comes from its Rust type, `normalise` brings it to the form of document 10, and `rules` adds
+//! what Berth checks beyond the reference.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, CustomResourceDefinitionVersion, JSONSchemaProps,
+};
+use kube::core::CustomResourceExt;
+
+use crate::{
+    CommittedResource, Datasource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, ProjectQuota, Reservation,
+    normalise::normalise, rules,
+};
+
+/// Why a CRD could not be printed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot print the CRD {name} as YAML")]
+pub struct Error {
+    /// `metadata.name` of the CRD.
+    name: String,
+    #[source]
+    source: serde_saphyr::ser::Error,
+}
+
+/// A printed CRD.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// File name in `config/crd/`: `<group>_<plural>.yaml`.
+    pub name: String,
+    /// The content, one YAML document.
+    pub text: String,
+}
+
+/// The CRDs of all kinds, in the order of document 10, with all rules.
+///
+/// Knowledge, Datasource, Hypervisor and Pipeline belong to other deployments; a production installation must not
+/// overwrite theirs (document 10 section 0.1).
+pub fn all() -> Vec<CustomResourceDefinition> {
+    let mut crds = without_rules();
+    crds.iter_mut().for_each(rules::apply);
+    crds
+}
+
+/// The same CRDs as the reference shipped them: no rule of document 10 section 15, the plain pattern of quantities,
+/// plain lists of conditions. The rules of the Hypervisor stay, they are not ours. For tests of upgrades.
+pub fn without_rules() -> Vec<CustomResourceDefinition> {
+    let mut crds = vec![
+        CommittedResource::crd(),
+        Reservation::crd(),
+        FlavorGroupCapacity::crd(),
+        ProjectQuota::crd(),
+        Knowledge::crd(),
+        Datasource::crd(),
+        Hypervisor::crd(),
+        Pipeline::crd(),
+    ];
+    crds.iter_mut().for_each(as_documented);
+    crds
+}
+
+/// One CRD as YAML. The same CRD gives the same text.
+pub fn yaml(crd: &CustomResourceDefinition) -> Result<String, Error> {
+    serde_saphyr::to_string(crd).map_err(|source| Error { name: crd.metadata.name.clone().unwrap_or_default(), source })
+}
+
+/// All CRDs as files of `config/crd/`, in alphabetical order.
+pub fn files() -> Result<Vec<File>, Error> {
+    let mut files = all()
+        .iter()
+        .map(|crd| Ok(File { name: file_name(crd), text: yaml(crd)? }))
+        .collect::<Result<Vec<_>, Error>>()?;
+    files.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(files)
+}
+
+fn file_name(crd: &CustomResourceDefinition) -> String {
+    format!("{}_{}.yaml", crd.spec.group, crd.spec.names.plural)
+}
+
+fn as_documented(crd: &mut CustomResourceDefinition) {
+    crd.spec.names.list_kind = Some(format!("{}List", crd.spec.names.kind));
+    let kind = crd.spec.names.kind.clone();
+    if let Some(root) = root(crd) {
+        normalise(&kind, root);
+    }
+    rules::apply_of_owner(crd);
+}
+
+/// The one version of a CRD.
+pub(crate) fn version(crd: &mut CustomResourceDefinition) -> Option<&mut CustomResourceDefinitionVersion> {
+    crd.spec.versions.first_mut()
+}
+
+/// The schema of a whole object.
+pub(crate) fn root(crd: &mut CustomResourceDefinition) -> Option<&mut JSONSchemaProps> {
+    version(crd)?.schema.as_mut()?.open_api_v3_schema.as_mut()
+}

@@ -1,0 +1,146 @@
+//! Names of objects (document 10 section 10.3).
+
+use crate::text::cut;
+
+/// Name of the Knowledge object that holds the flavor groups.
+pub const FLAVOR_GROUPS: &str = "flavor-groups";
+
+/// Longest name that the API server takes, in bytes.
+const MAX_NAME: usize = 253;
+
+/// Longest readable part of a name that ends in a hash, in bytes.
+const MAX_PREFIX: usize = 56;
+
+/// Name of the CommittedResource of a commitment. Object names are lower case, UUIDs need not be.
+pub fn commitment(uuid: &str) -> String {
+    format!("commitment-{}", uuid.to_ascii_lowercase())
+}
+
+/// Name of slot `number` of the CommittedResource `commitment`.
+pub fn slot(commitment: &str, number: u64) -> String {
+    format!("{commitment}-{number}")
+}
+
+/// Number of a slot of the CommittedResource `commitment`; none for a name that is not of the form of [`slot`].
+pub fn slot_number(commitment: &str, slot: &str) -> Option<u64> {
+    let number = slot.strip_prefix(commitment)?.strip_prefix('-')?;
+    number.bytes().all(|digit| digit.is_ascii_digit()).then(|| number.parse().ok())?
+}
+
+/// Number of the next slot of the CommittedResource `commitment`: one more than the highest in use, 0 if there is none.
+/// Gaps are not filled, so the name of a slot that is going away is not taken again.
+pub fn next_slot_number<'a>(commitment: &str, slots: impl IntoIterator<Item = &'a str>) -> u64 {
+    let highest = slots.into_iter().filter_map(|slot| slot_number(commitment, slot)).max();
+    highest.map_or(0, |number| number.saturating_add(1))
+}
+
+/// Name of the FlavorGroupCapacity of a flavor group in a zone.
+///
+/// The readable part may be the same for two pairs; the hash of the original spelling tells them apart.
+pub fn flavor_group_capacity(group: &str, zone: &str) -> String {
+    let readable = format!("{group}-{zone}").to_lowercase().replace(['_', '.'], "-");
+    format!("{}-{}", cut(&readable, MAX_PREFIX), hash(&[group, zone]))
+}
+
+/// Name of the ProjectQuota of a project in a zone.
+///
+/// Where the plain name is not a valid object name (a zone in upper case, say) it is made one: other characters become
+/// `-`, and a hash of the original spelling is appended, so that a push of such a quota does not fail.
+pub fn project_quota(project: &str, zone: &str) -> String {
+    let plain = format!("quota-{project}-{zone}");
+    if is_valid(&plain) {
+        return plain;
+    }
+    let readable: String = plain.to_ascii_lowercase().chars().map(sanitised).take(MAX_PREFIX).collect();
+    format!("{readable}-{}", hash(&[project, zone]))
+}
+
+fn sanitised(character: char) -> char {
+    if character.is_ascii_lowercase() || character.is_ascii_digit() { character } else { '-' }
+}
+
+/// True for what the API server takes as the name of a custom resource: labels of lower case letters, digits and inner
+/// hyphens, joined by dots.
+fn is_valid(name: &str) -> bool {
+    name.len() <= MAX_NAME && name.split('.').all(is_label)
+}
+
+fn is_label(label: &str) -> bool {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    !label.is_empty() && label.chars().all(inner) && !label.starts_with('-') && !label.ends_with('-')
+}
+
+/// Six hexadecimal digits of FNV-1a (32 bit) over the parts, which are separated by NUL.
+fn hash(parts: &[&str]) -> String {
+    const OFFSET: u32 = 0x811c_9dc5;
+    const PRIME: u32 = 0x0100_0193;
+    let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(PRIME);
+    format!("{:06x}", parts.join("\0").bytes().fold(OFFSET, step) & 0x00ff_ffff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{commitment, flavor_group_capacity, next_slot_number, project_quota, slot, slot_number};
+
+    const COMMITMENT: &str = "commitment-6b0f3a52-9d41-4c7e-8a15-2f60c1d7e904";
+
+    #[test]
+    fn a_commitment_is_named_after_its_uuid_in_lower_case() {
+        assert_eq!(commitment("6B0F3A52-9d41-4c7e-8a15-2f60c1d7e904"), COMMITMENT);
+        assert_eq!(commitment("dryrun-ab12cd34-0"), "commitment-dryrun-ab12cd34-0");
+    }
+
+    #[test]
+    fn slots_are_numbered_after_the_highest_one() {
+        let slots = |numbers: &[u64]| numbers.iter().map(|n| slot(COMMITMENT, *n)).collect::<Vec<_>>();
+        let next = |names: &[String]| next_slot_number(COMMITMENT, names.iter().map(String::as_str));
+        assert_eq!(next(&[]), 0);
+        assert_eq!(next(&slots(&[0, 1, 2])), 3);
+        assert_eq!(next(&slots(&[0, 7])), 8, "gaps are not filled");
+    }
+
+    #[test]
+    fn names_of_another_form_have_no_number() {
+        let other = ["commitment-other-3", COMMITMENT, "x", ""];
+        assert_eq!(other.map(|name| slot_number(COMMITMENT, name)), [None; 4]);
+        for suffix in ["-", "-a", "-+1", "-1-2", "-99999999999999999999999"] {
+            assert_eq!(slot_number(COMMITMENT, &format!("{COMMITMENT}{suffix}")), None, "{suffix}");
+        }
+        assert_eq!(slot_number("cr1", "cr1-0"), Some(0), "the prefix is what counts, not the number of hyphens");
+    }
+
+    #[test]
+    fn capacity_names_of_document_10() {
+        let long = "gp_v4_general_purpose_with_a_rather_long_group_name_end";
+        let table = [
+            ("mem_v4", "eu-test-1a", "mem-v4-eu-test-1a-f5fe35"),
+            ("mem.v4", "eu-test-1a", "mem-v4-eu-test-1a-ef2e3c"),
+            ("MEM_V4", "eu-test-1a", "mem-v4-eu-test-1a-bc0b35"),
+            ("x-y", "z", "x-y-z-ac5b1f"),
+            ("x", "y-z", "x-y-z-d0a573"),
+            ("3107", "eu-test-1b", "3107-eu-test-1b-09999b"),
+            (long, "eu-test-1b", "gp-v4-general-purpose-with-a-rather-long-group-name-end--04eff5"),
+        ];
+        for (group, zone, name) in table {
+            assert_eq!(flavor_group_capacity(group, zone), name);
+        }
+    }
+
+    #[test]
+    fn a_quota_is_named_after_project_and_zone() {
+        let project = "5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40";
+        assert_eq!(project_quota(project, "eu-test-1a"), format!("quota-{project}-eu-test-1a"));
+        assert_eq!(project_quota("p", "zone.7"), "quota-p-zone.7");
+    }
+
+    #[test]
+    fn a_quota_of_a_zone_that_is_no_name_gets_one_with_a_hash() {
+        let long = "z".repeat(300);
+        for zone in ["EU-NL-3B", "zone_7", "zone-", "a..b", "zöne", long.as_str()] {
+            let name = project_quota("p", zone);
+            assert!(super::is_valid(&name) && name.starts_with("quota-p-"), "{zone}: {name}");
+        }
+        assert_ne!(project_quota("p", "EU"), project_quota("p", "eu"));
+        assert_ne!(project_quota("p", "a_b"), project_quota("p", "A_B"));
+    }
+}

@@ -1,0 +1,131 @@
+//! What the API server checks beyond types: how checks are attached to a CRD. The checks themselves are in `checks`.
+//!
+//! Checks stand at properties of `spec`, never at the spec type: the copy in `status.acceptedSpec` is not checked, so a
+//! status write never fails because of an old spec. Where one field is at fault the check stands at that field: the
+//! API server does not check a field again that an update leaves alone, so an object that was stored before the check
+//! existed can still be changed elsewhere. At the root nothing is left alone in that sense (every write changes
+//! `metadata`); the only rules there act on creation (decision U16).
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps, SelectableField, ValidationRule,
+};
+
+use crate::{checks, generate, normalise::at};
+
+/// Whole and non-negative quantities in canonical form: `WN` of document 10 section 15.1.
+pub const WHOLE_QUANTITY_PATTERN: &str = "^(0|[1-9][0-9]*([KMGTPE]i|[kMGTPE])?)$";
+
+/// Fields that a list or watch of Reservations can select by (document 10 section 15.2 no. 6).
+const RESERVATION_SELECTABLE_FIELDS: [&str; 2] = [".spec.type", ".spec.targetHost"];
+
+/// One check of one kind.
+#[derive(Clone, Copy)]
+pub(crate) struct Check {
+    /// The kind that is checked.
+    pub(crate) kind: &'static str,
+    /// The field that is checked; see [`at`].
+    pub(crate) path: &'static str,
+    /// What must hold.
+    pub(crate) what: What,
+}
+
+/// What must hold for a field.
+#[derive(Clone, Copy)]
+pub(crate) enum What {
+    /// A rule in CEL.
+    Rule(Rule),
+    /// The text is not empty.
+    NotEmpty,
+    /// The integer is not negative.
+    NotNegative,
+    /// The quantity is whole and not negative.
+    WholeQuantity,
+    /// There is at most one condition of each type.
+    ConditionMap,
+}
+
+/// A rule in CEL and what to tell the one who breaks it.
+#[derive(Clone, Copy)]
+pub(crate) struct Rule {
+    rule: &'static str,
+    message: &'static str,
+    /// A text in CEL that says what was found; the API server falls back to `message`.
+    expression: Option<&'static str>,
+    /// The field at fault, relative to the field that the rule stands at.
+    field: Option<&'static str>,
+    /// Checked on creation only: the rule itself has to be true when `oldSelf` has a value.
+    on_create: bool,
+}
+
+impl Rule {
+    pub(crate) const fn new(rule: &'static str, message: &'static str) -> Self {
+        Self { rule, message, expression: None, field: None, on_create: false }
+    }
+
+    pub(crate) const fn field(self, field: &'static str) -> Self {
+        Self { field: Some(field), ..self }
+    }
+
+    pub(crate) const fn expression(self, expression: &'static str) -> Self {
+        Self { expression: Some(expression), ..self }
+    }
+
+    pub(crate) const fn on_create(self) -> Self {
+        Self { on_create: true, ..self }
+    }
+
+    fn printed(self) -> ValidationRule {
+        ValidationRule {
+            rule: self.rule.to_owned(),
+            message: Some(self.message.to_owned()),
+            message_expression: self.expression.map(str::to_owned),
+            field_path: self.field.map(str::to_owned),
+            optional_old_self: self.on_create.then_some(true),
+            reason: None,
+        }
+    }
+}
+
+/// Adds our checks to the CRD of a kind, if we have any.
+pub(crate) fn apply(crd: &mut CustomResourceDefinition) {
+    attach(crd, checks::OURS);
+    if crd.spec.names.kind == "Reservation"
+        && let Some(version) = generate::version(crd)
+    {
+        version.selectable_fields = Some(RESERVATION_SELECTABLE_FIELDS.map(selectable).to_vec());
+    }
+}
+
+/// Adds the checks that come with the CRD of another owner.
+pub(crate) fn apply_of_owner(crd: &mut CustomResourceDefinition) {
+    attach(crd, checks::OF_OWNERS);
+}
+
+fn selectable(path: &str) -> SelectableField {
+    SelectableField { json_path: path.to_owned() }
+}
+
+fn attach(crd: &mut CustomResourceDefinition, checks: &[Check]) {
+    let kind = crd.spec.names.kind.clone();
+    let Some(root) = generate::root(crd) else { return };
+    for check in checks.iter().filter(|check| check.kind == kind) {
+        at(root, check.path, |schema| enforce(schema, check.what));
+    }
+}
+
+fn enforce(schema: &mut JSONSchemaProps, what: What) {
+    match what {
+        What::Rule(rule) => schema.x_kubernetes_validations.get_or_insert_default().push(rule.printed()),
+        What::NotEmpty => schema.min_length = Some(1),
+        What::NotNegative => schema.minimum = Some(0.0),
+        What::WholeQuantity => {
+            schema.pattern = Some(WHOLE_QUANTITY_PATTERN.to_owned());
+            // The pattern is for strings; a quantity may be an integer as well.
+            schema.minimum = Some(0.0);
+        }
+        What::ConditionMap => {
+            schema.x_kubernetes_list_type = Some("map".to_owned());
+            schema.x_kubernetes_list_map_keys = Some(vec!["type".to_owned()]);
+        }
+    }
+}
