@@ -1,0 +1,59 @@
+//! What can go wrong when the scheduler is asked. "No room" is an answer, not an error (U37): everything here is for
+//! another try, or for a person who has to correct an object.
+
+use berth_core::{DomainId, HostName, SlotKey};
+use thiserror::Error;
+
+/// Every error of this crate.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SchedulerError {
+    /// Options contradict each other (document 60 section 2.3).
+    #[error("{0}")]
+    Options(&'static str),
+    /// The named pipeline does not exist or could not be loaded (document 60 section 3.7).
+    #[error("pipeline not found or not ready: {0:?}")]
+    Pipeline(String),
+    /// No pipeline was named and none can be inferred (document 60 section 2.5 step 5).
+    #[error("failed to determine {0} type from request data")]
+    Inference(&'static str),
+    /// All hosts are wanted, but the flavor does not say for which kind of host (document 60 section 3.4). Holds
+    /// the extra specs.
+    #[error("missing hypervisor_type in flavor extra specs: {0}")]
+    NoHypervisorType(String),
+    /// All hosts are wanted for a kind of host that this scheduler does not know (document 60 section 3.4).
+    #[error("cannot gather all placement candidates for hypervisor type {0:?}")]
+    UnknownHypervisorType(String),
+    /// A filter could not do its work, so no host passed it (document 60 B2, U37).
+    #[error("{step} failed: {reason}")]
+    Step {
+        /// The step.
+        step: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// A step of a pipeline is configured wrongly (document 60 sections 3.1 and 7), or listed twice (B19).
+    #[error("{0}")]
+    Parameters(String),
+    /// A scheduler hint cannot be read (document 60 section 2.4).
+    #[error("{0}")]
+    Hint(String),
+    /// The outcome of the last write for the slot is unknown: its object has to be looked up first.
+    #[error("slot {key} may already be on host {host}: read it from the API server before placing it again")]
+    InDoubt {
+        /// The slot.
+        key: SlotKey,
+        /// The host that the write of unknown outcome named.
+        host: HostName,
+    },
+    /// A configured resolver could not name a domain (document 21 section 6.2, U42).
+    #[error("keystone: failed to resolve domain {domain:?}: {cause}")]
+    DomainName {
+        /// The domain.
+        domain: DomainId,
+        /// What the resolver met.
+        cause: String,
+    },
+    /// An external scheduler did not give a usable answer; it will be asked again.
+    #[error("{0}")]
+    External(String),
+}

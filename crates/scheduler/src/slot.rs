@@ -1,0 +1,112 @@
+//! The questions and answers about slots: what needs a host, what came of it. Nothing is decided here; the shape of
+//! the general request that a slot is turned into is in [`crate::request`].
+
+use berth_core::{CommitmentUuid, HostName, ProjectId, Resources, SlotKey, Zone, flavor::Flavor, host::Amounts};
+
+use crate::Shortage;
+
+/// Order of the waiting list: oldest commitment first (U43). The fields are compared from the top.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    /// `metadata.creationTimestamp` of the commitment, in seconds since 1970.
+    pub created_unix: i64,
+    /// The commitment, so that its slots stand together.
+    pub commitment: CommitmentUuid,
+    /// The number of the slot in its commitment.
+    pub number: u64,
+}
+
+/// One slot that needs a host (document 21 section 6.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotRequest {
+    /// The slot.
+    pub key: SlotKey,
+    /// Its place in the waiting list.
+    pub rank: Rank,
+    /// The project of the commitment; may be empty.
+    pub project: ProjectId,
+    /// The zone of the slot; empty means any.
+    pub zone: Zone,
+    /// The flavor named by the slot: its extra specs select hosts, its size does not.
+    pub flavor: Flavor,
+    /// The slot's own size (U7).
+    pub size: Resources,
+    /// The name of the project's domain; `None` when no resolver is configured.
+    pub domain_name: Option<String>,
+    /// The pipeline, as [`crate::pipeline_for`] chose it; empty means inferred from the flavor.
+    pub pipeline: String,
+    /// A former host, taken without further ranking when the pipeline lets it pass.
+    pub prefer: Option<HostName>,
+    /// The request id, for logs and for an external scheduler.
+    pub request_id: String,
+}
+
+/// A commitment's slots, placed as a whole (D13).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WholeRequest {
+    /// The slots that need a host, in the order in which room is given out.
+    pub slots: Vec<SlotRequest>,
+    /// Slots that the same plan releases first: their room counts as free for this decision (U44).
+    pub release: Vec<SlotKey>,
+    /// Slots that the same plan shrinks first, with their new sizes: they count with these for this decision (U44).
+    pub shrink: Vec<(SlotKey, Resources)>,
+    /// Rejection is allowed: no assume entry is made unless all slots fit.
+    pub all_or_nothing: bool,
+}
+
+/// The answer to a [`WholeRequest`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// An external scheduler places the slots one by one after they were created.
+    Later,
+    /// The decision of the built-in scheduler.
+    Decided {
+        /// Where each slot could go, in the order of the request's slots. Each host has an assume entry, except
+        /// when `all_or_nothing` was asked and something did not fit.
+        hosts: Vec<Option<HostName>>,
+        /// Why the first slot that did not fit found no host; `None` when all fit.
+        shortage: Option<Shortage>,
+    },
+}
+
+/// The answer for one slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Placed {
+    /// The slot has an assume entry on this host.
+    Host(HostName),
+    /// No host fits; the slot is in the waiting list.
+    Nowhere(Shortage),
+}
+
+/// Room for a slot on one given host: restoring its size, following its VM, creating it anew where it was (U42).
+/// Only the capacity and the zone are checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pin {
+    /// The slot.
+    pub key: SlotKey,
+    /// The host.
+    pub host: HostName,
+    /// The whole size that the slot shall have there.
+    pub size: Resources,
+    /// The zone of the slot; empty means any.
+    pub zone: Zone,
+}
+
+/// Whether the host that a slot names is good for it (U54, repair of D10).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing speaks against it, or nothing is known about it.
+    Ok,
+    /// No such host is in the view. Whether it is gone for good is decided elsewhere (U36).
+    NoSuchHost,
+    /// The host is in another zone than the slot.
+    WrongZone {
+        /// The zone of the host.
+        zone: Zone,
+    },
+    /// The slot has no VM, is not in force yet, was not placed by us, and does not fit.
+    Overbooked {
+        /// The free room of the host with the slot on it: negative in at least one resource.
+        free: Amounts,
+    },
+}
