@@ -37,20 +37,6 @@ pub enum State {
     Expired,
 }
 
-impl State {
-    /// The word of the API, which is also the reason of an inactive commitment.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Planned => "planned",
-            Self::Pending => "pending",
-            Self::Guaranteed => "guaranteed",
-            Self::Confirmed => "confirmed",
-            Self::Superseded => "superseded",
-            Self::Expired => "expired",
-        }
-    }
-}
-
 impl fmt::Display for ResourceType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -110,8 +96,8 @@ pub enum Phase {
     Planned,
     /// Wanted: `pending`, `guaranteed` or `confirmed`.
     Wanted,
-    /// Over: holds nothing. The word is the reason of the condition.
-    Over(&'static str),
+    /// Over, as superseded or expired: holds nothing.
+    Over(State),
 }
 
 impl Spec {
@@ -142,12 +128,12 @@ impl Spec {
     /// old state for a while.
     pub fn phase(&self, now: Timestamp) -> Phase {
         if self.end.is_some_and(|end| end < now) {
-            return Phase::Over(State::Expired.as_str());
+            return Phase::Over(State::Expired);
         }
         match self.state {
             State::Planned => Phase::Planned,
             State::Pending | State::Guaranteed | State::Confirmed => Phase::Wanted,
-            State::Superseded | State::Expired => Phase::Over(self.state.as_str()),
+            State::Superseded | State::Expired => Phase::Over(self.state),
         }
     }
 
@@ -158,12 +144,6 @@ impl Spec {
             && self.amount >= wanted.amount
             && (&self.group, &self.zone, &self.project) == (&wanted.group, &wanted.zone, &wanted.project)
     }
-}
-
-/// The reasons of a commitment that is over: final for their generation, so that a clock that is set back does not
-/// bring it to life again (U38).
-pub fn is_over(reason: &str) -> Option<&'static str> {
-    [State::Superseded, State::Expired].into_iter().map(State::as_str).find(|word| *word == reason)
 }
 
 #[cfg(test)]
@@ -200,10 +180,10 @@ pub(crate) mod tests {
             (State::Pending, None, Phase::Wanted),
             (State::Guaranteed, Some(1), Phase::Wanted),
             (State::Confirmed, Some(0), Phase::Wanted),
-            (State::Confirmed, Some(-1), Phase::Over("expired")),
-            (State::Superseded, None, Phase::Over("superseded")),
-            (State::Superseded, Some(-1), Phase::Over("expired")),
-            (State::Expired, None, Phase::Over("expired")),
+            (State::Confirmed, Some(-1), Phase::Over(State::Expired)),
+            (State::Superseded, None, Phase::Over(State::Superseded)),
+            (State::Superseded, Some(-1), Phase::Over(State::Expired)),
+            (State::Expired, None, Phase::Over(State::Expired)),
         ] {
             let spec = Spec { state, end: end.map(at), ..spec("1Gi") };
             assert_eq!(spec.phase(at(0)), phase, "{state:?} {end:?}");

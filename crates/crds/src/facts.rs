@@ -15,15 +15,10 @@ use jiff::Timestamp;
 
 use crate::{Condition, Quantity, Time, resources};
 
-pub use commitment::{accepted_spec, spec};
+pub use commitment::{accepted_spec, spec, spec_of};
 pub use host::host;
 pub use reservation::reservation;
 pub use slot::slot;
-
-/// The first condition of a type: old objects may hold several (document 10 section 1.3).
-pub fn condition<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
-    conditions.iter().find(|condition| condition.type_ == type_)
-}
 
 /// A resource map as a size: consumption is rounded up, missing and unreadable amounts are nothing.
 pub fn size(map: &BTreeMap<String, Quantity>) -> Resources {

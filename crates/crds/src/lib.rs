@@ -5,8 +5,11 @@
 //! a list. Unknown fields are ignored on reading, so nothing here may be used to replace a whole object of a kind
 //! that somebody else owns.
 
+#![expect(clippy::duplicated_attributes, reason = "clippy takes the keys of two `printcolumn`s for the same attribute")]
+
 mod checks;
 pub mod committed_resource;
+pub mod conditions;
 pub mod datasource;
 mod duration;
 pub mod facts;
@@ -27,6 +30,8 @@ pub mod reservation;
 pub mod resources;
 mod rules;
 mod schema;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod text;
 mod wire;
 

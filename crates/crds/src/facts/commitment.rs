@@ -10,15 +10,16 @@ use crate::{CommitmentState, CommittedResource, CommittedResourceSpec, committed
 
 /// The wanted spec.
 pub fn spec(object: &CommittedResource) -> Spec {
-    convert(&object.spec)
+    spec_of(&object.spec)
 }
 
 /// The spec of the last acceptance.
 pub fn accepted_spec(object: &CommittedResource) -> Option<Spec> {
-    object.status.as_ref()?.accepted_spec.as_ref().map(convert)
+    object.status.as_ref()?.accepted_spec.as_ref().map(spec_of)
 }
 
-fn convert(spec: &CommittedResourceSpec) -> Spec {
+/// A spec, wherever it stands.
+pub fn spec_of(spec: &CommittedResourceSpec) -> Spec {
     Spec {
         uuid: spec.commitment_uuid.as_str().into(),
         group: spec.flavor_group_name.as_str().into(),

@@ -7,13 +7,13 @@ use berth_core::{
 };
 use kube::ResourceExt;
 
-use super::{condition, size, status};
-use crate::{self as crds, ReservationType};
+use super::{size, status};
+use crate::{self as crds, ReservationType, conditions::ready};
 
 /// What the object holds, and where.
 pub fn reservation(cluster: &ClusterName, object: &crds::Reservation) -> Reservation {
     let status_block = object.status.as_ref();
-    let ready = status_block.and_then(|status| condition(&status.conditions, "Ready"));
+    let ready = status_block.and_then(|status| ready(&status.conditions));
     let slot = object.spec.committed_resource_reservation.as_ref();
     let failover = object.spec.failover_reservation.as_ref();
     let in_flight = object.spec.in_flight_reservation.as_ref();

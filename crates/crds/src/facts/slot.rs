@@ -3,8 +3,8 @@
 use berth_core::slot::Slot;
 use kube::ResourceExt;
 
-use super::{condition, instant, size, status};
-use crate::{Reservation, labels};
+use super::{instant, size, status};
+use crate::{Reservation, conditions::ready, labels};
 
 /// The slot facts of a Reservation that carries the data of a commitment, or nothing. Whether the scheduler has it in
 /// its waiting list is not in the object: `waiting` is false here.
@@ -13,7 +13,7 @@ pub fn slot(object: &Reservation) -> Option<Slot> {
     let text = |name: &Option<String>| name.as_deref().unwrap_or_default().to_owned();
     let status_block = object.status.as_ref();
     let outcome = status_block.and_then(|status| status.committed_resource_reservation.as_ref());
-    let ready = status_block.and_then(|status| condition(&status.conditions, "Ready"));
+    let ready = status_block.and_then(|status| ready(&status.conditions));
     Some(Slot {
         name: object.name_any().into(),
         commitment: text(&data.commitment_uuid).into(),

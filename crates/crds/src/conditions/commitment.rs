@@ -1,0 +1,127 @@
+//! The condition Ready of a CommittedResource (document 10 section 2.5; decisions D1, U14 and U37).
+
+use crate::CommitmentState;
+
+/// Why a commitment is ready or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// `True`: the spec is in force.
+    Accepted,
+    /// `False`: the commitment has not begun.
+    Planned,
+    /// `False`: in progress, or tried again.
+    Reserving,
+    /// `False`: final for this generation.
+    Rejected,
+    /// `False`: the commitment holds nothing any more. The text is that of the state.
+    Inactive(CommitmentState),
+    /// `False`: the object is going away and its slots cannot all be released yet.
+    Releasing,
+    /// `False`: the zone routes to another cluster than the one that holds the object.
+    WrongCluster,
+    /// `False`: another object is served for this UUID.
+    DuplicateUuid,
+}
+
+impl Reason {
+    /// The text on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Accepted => "Accepted",
+            Self::Planned => "Planned",
+            Self::Reserving => "Reserving",
+            Self::Rejected => "Rejected",
+            Self::Inactive(state) => state.as_str(),
+            Self::Releasing => "Releasing",
+            Self::WrongCluster => "WrongCluster",
+            Self::DuplicateUuid => "DuplicateUUID",
+        }
+    }
+
+    /// Reads the text on the wire; none for a reason that is not ours.
+    pub fn parse(text: &str) -> Option<Self> {
+        use CommitmentState::{Confirmed, Expired, Guaranteed, Pending, Planned, Superseded};
+
+        let words = [
+            Self::Accepted,
+            Self::Planned,
+            Self::Reserving,
+            Self::Rejected,
+            Self::Releasing,
+            Self::WrongCluster,
+            Self::DuplicateUuid,
+        ];
+        let states = [Planned, Pending, Guaranteed, Confirmed, Superseded, Expired].map(Self::Inactive);
+        words.into_iter().chain(states).find(|reason| reason.as_str() == text)
+    }
+}
+
+/// Message of [`Reason::Accepted`].
+pub const RESERVED: &str = "commitment successfully reserved";
+
+/// Message of [`Reason::Planned`].
+pub const NOT_YET_ACTIVE: &str = "commitment is not yet active";
+
+/// Beginning of the message of [`Reason::DuplicateUuid`].
+pub const NOT_SERVED: &str = "commitment is not served";
+
+/// Message of [`Reason::Inactive`].
+pub const NO_LONGER_ACTIVE: &str = "commitment is no longer active";
+
+/// Message of [`Reason::Reserving`]: the plan succeeded, slots are still on their way.
+pub const WAITING_FOR_PLACEMENT: &str = "waiting for reservation placement";
+
+/// Message of [`Reason::Reserving`] for cores: there is no FlavorGroupCapacity.
+pub const WAITING_FOR_CAPACITY_DATA: &str = "waiting for capacity data";
+
+/// Message of [`Reason::Reserving`] for cores: the FlavorGroupCapacity has no total for cores.
+pub const WAITING_FOR_CPU_CAPACITY_DATA: &str = "waiting for CPU capacity data";
+
+/// Beginning of [`insufficient_capacity`]; clients match on it.
+pub const INSUFFICIENT_CAPACITY: &str = "insufficient capacity";
+
+/// Beginning of [`insufficient_cores`]; clients match on it.
+pub const INSUFFICIENT_CORES: &str = "insufficient CPU cores";
+
+/// Message when `wanted` slots of a plan do not all have room.
+pub fn insufficient_capacity(placed: usize, wanted: usize) -> String {
+    format!("{INSUFFICIENT_CAPACITY}: {placed}/{wanted} reservation slots could be placed")
+}
+
+/// Message when there are not enough cores.
+pub fn insufficient_cores(available: i64, requested: i64) -> String {
+    format!("{INSUFFICIENT_CORES}: {available} available, {requested} requested")
+}
+
+/// Message while a commitment that is going away may have slots in a cluster that cannot be read.
+pub fn waiting_for_slots(cluster: &str) -> String {
+    format!("waiting for slots in cluster {cluster}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Reason, insufficient_capacity, insufficient_cores, waiting_for_slots};
+    use crate::CommitmentState;
+
+    #[test]
+    fn reasons_are_the_words_of_document_10() {
+        let words =
+            ["Accepted", "Planned", "Reserving", "Rejected", "superseded", "expired", "confirmed", "DuplicateUUID"];
+        for word in words {
+            assert_eq!(Reason::parse(word).map(Reason::as_str), Some(word));
+        }
+        assert_eq!(
+            Reason::parse("planned"),
+            Some(Reason::Inactive(CommitmentState::Planned)),
+            "not the reason Planned"
+        );
+        assert_eq!(Reason::parse("Other"), None);
+    }
+
+    #[test]
+    fn texts_with_numbers() {
+        assert_eq!(insufficient_capacity(1, 4), "insufficient capacity: 1/4 reservation slots could be placed");
+        assert_eq!(insufficient_cores(10, 64), "insufficient CPU cores: 10 available, 64 requested");
+        assert_eq!(waiting_for_slots("eu-2"), "waiting for slots in cluster eu-2");
+    }
+}
