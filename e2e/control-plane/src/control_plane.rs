@@ -1,0 +1,193 @@
+//! A control plane from its start to its end.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+use crate::api_server::ApiServer;
+use crate::daemon::Daemon;
+use crate::etcd::Etcd;
+use crate::kubectl::Kubectl;
+use crate::work_folder::{WorkFolder, random_token, write_private};
+use crate::{Binaries, Environment, Error, kubeconfig, log_file};
+
+/// Far more than the usual two or three seconds: compilers may run beside it.
+const READY_WITHIN: Duration = Duration::from_secs(90);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// A running control plane; dropping it (or ending this process in any way) ends etcd and kube-apiserver.
+// Fields are dropped in this order: the API server goes before etcd, and the folder last.
+#[derive(Debug)]
+pub struct ControlPlane {
+    daemon: Option<Daemon>,
+    daemon_pid: u32,
+    api_server: ApiServer,
+    etcd: Etcd,
+    kubectl: Kubectl,
+    admin: Value,
+    url: String,
+    folder: WorkFolder,
+}
+
+impl ControlPlane {
+    /// Finds the programs, or builds them once, starts etcd and kube-apiserver, and waits until they are ready.
+    pub async fn start() -> Result<Self, Error> {
+        let environment = Environment::of_process();
+        environment.setpriv()?;
+        let binaries = Binaries::obtain(&environment).await?;
+        let mut control_plane = Self::launch(&binaries).await?;
+        control_plane.wait_until_listening().await?;
+        control_plane.write_admin_kubeconfig().await?;
+        control_plane.wait_until_ready().await?;
+        Ok(control_plane)
+    }
+
+    /// The kubeconfig file of a user who may do everything.
+    pub fn kubeconfig(&self) -> &Path {
+        self.kubectl.kubeconfig()
+    }
+
+    /// Where the API server serves, such as `https://127.0.0.1:40123`. It stays the same over restarts.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The kubectl program.
+    pub fn kubectl(&self) -> &Path {
+        self.kubectl.program()
+    }
+
+    /// The process id of kube-apiserver; while it is stopped, the one it had.
+    pub fn api_server_pid(&self) -> u32 {
+        self.daemon_pid
+    }
+
+    /// The process id of etcd.
+    pub fn etcd_pid(&self) -> u32 {
+        self.etcd.daemon().pid()
+    }
+
+    /// Creates namespace and service account when absent, and writes a kubeconfig for it that is good for a day; RBAC is
+    /// the caller's affair.
+    pub async fn service_account(&self, namespace: &str, name: &str) -> Result<PathBuf, Error> {
+        self.create(&["create", "namespace", namespace]).await?;
+        self.create(&["create", "serviceaccount", name, "--namespace", namespace]).await?;
+        let order = ["create", "token", name, "--namespace", namespace, "--duration=24h"];
+        let token = self.run_kubectl(&order, None).await?;
+        let content = kubeconfig::for_service_account(&self.admin, namespace, name, token.trim());
+        let path = self.folder.path().join(format!("kubeconfig-{namespace}-{name}"));
+        write_private(&path, &format!("{content:#}\n"))?;
+        Ok(path)
+    }
+
+    /// kubectl with the admin kubeconfig; stdout on success, its stderr in the error.
+    pub async fn run_kubectl(&self, args: &[&str], stdin: Option<&str>) -> Result<String, Error> {
+        self.kubectl.run(args, stdin).await
+    }
+
+    /// Kills the API server, as an outage would: its clients lose their connections, and then find nobody listening.
+    pub async fn stop_api_server(&mut self) -> Result<(), Error> {
+        match self.daemon.take() {
+            Some(daemon) => daemon.end().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Starts the API server again, at the same address and with the same data, and waits until it is ready. One that
+    /// still runs is stopped first.
+    pub async fn restart_api_server(&mut self) -> Result<(), Error> {
+        self.stop_api_server().await?;
+        self.start_api_server().await?;
+        self.wait_until_listening().await?;
+        self.wait_until_ready().await
+    }
+
+    /// An error when etcd or kube-apiserver has ended by itself.
+    pub fn check(&mut self) -> Result<(), Error> {
+        self.etcd.check()?;
+        self.daemon.as_mut().map_or(Ok(()), Daemon::check)
+    }
+
+    /// Ends kube-apiserver, then etcd, and removes their data. Dropping the value does the same, without a word when
+    /// something fails.
+    pub async fn stop(mut self) -> Result<(), Error> {
+        self.stop_api_server().await?;
+        self.etcd.end().await?;
+        self.folder.remove()
+    }
+
+    async fn launch(binaries: &Binaries) -> Result<Self, Error> {
+        let folder = WorkFolder::new()?;
+        let token = random_token()?;
+        let etcd = Etcd::start(&binaries.etcd, folder.path()).await?;
+        let api_server = ApiServer::new(&binaries.kube_apiserver, folder.path(), etcd.url(), &token)?;
+        let url = api_server.url();
+        let admin = kubeconfig::for_admin(&url, &api_server.certificate(), &token);
+        let kubectl = Kubectl::new(&binaries.kubectl, &folder.path().join("kubeconfig"), folder.path());
+        let mut control_plane = Self { daemon: None, daemon_pid: 0, api_server, etcd, kubectl, admin, url, folder };
+        control_plane.start_api_server().await?;
+        Ok(control_plane)
+    }
+
+    async fn start_api_server(&mut self) -> Result<(), Error> {
+        let daemon = self.api_server.start().await?;
+        self.daemon_pid = daemon.pid();
+        self.daemon = Some(daemon);
+        Ok(())
+    }
+
+    /// Has kubectl put the certificate authority into the kubeconfig, so that the file can be read from anywhere.
+    async fn write_admin_kubeconfig(&mut self) -> Result<(), Error> {
+        write_private(self.kubeconfig(), &self.admin.to_string())?;
+        let whole = self.run_kubectl(&["config", "view", "--flatten", "--raw", "--output=json"], None).await?;
+        write_private(self.kubeconfig(), &whole)?;
+        self.admin = serde_json::from_str(&whole)?;
+        Ok(())
+    }
+
+    async fn create(&self, command: &[&str]) -> Result<(), Error> {
+        match self.run_kubectl(command, None).await {
+            // kubectl has a reason in its text for some kinds, but these words for all.
+            Err(Error::Kubectl { stderr, .. }) if stderr.contains("already exists") => Ok(()),
+            answer => answer.map(drop),
+        }
+    }
+
+    async fn wait_until_listening(&mut self) -> Result<(), Error> {
+        let deadline = Instant::now() + READY_WITHIN;
+        while !self.api_server.is_listening().await {
+            self.check()?;
+            self.give_up_after(deadline, || "it does not listen".to_owned())?;
+            sleep(LOOK_EVERY).await;
+        }
+        Ok(())
+    }
+
+    async fn wait_until_ready(&mut self) -> Result<(), Error> {
+        let deadline = Instant::now() + READY_WITHIN;
+        while let Err(answer) = self.ask_whether_ready().await {
+            self.check()?;
+            self.give_up_after(deadline, || answer.to_string())?;
+            sleep(LOOK_EVERY).await;
+        }
+        Ok(())
+    }
+
+    /// The namespace `default` is made in the background, and `/readyz` does not wait for it.
+    async fn ask_whether_ready(&self) -> Result<(), Error> {
+        for path in ["/readyz", "/api/v1/namespaces/default"] {
+            self.run_kubectl(&["get", "--raw", path, "--request-timeout=5s"], None).await?;
+        }
+        Ok(())
+    }
+
+    fn give_up_after(&self, deadline: Instant, last_answer: impl FnOnce() -> String) -> Result<(), Error> {
+        if Instant::now() < deadline {
+            return Ok(());
+        }
+        let log = self.daemon.as_ref().map(|daemon| log_file::tail(daemon.log())).unwrap_or_default();
+        Err(Error::NotReady { seconds: READY_WITHIN.as_secs(), last_answer: last_answer(), log })
+    }
+}

@@ -1,0 +1,123 @@
+//! A control plane serves what its users rely on: the admin, service accounts under RBAC, neighbours, and outages.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use berth_control_plane::{ControlPlane, Error};
+use tokio::time::{sleep, timeout};
+
+const GET_NAMESPACES: [&str; 4] = ["get", "namespaces", "--output", "name"];
+
+#[tokio::test]
+async fn it_starts_and_serves_the_admin() {
+    let started = Instant::now();
+    let control_plane = ControlPlane::start().await.unwrap();
+    eprintln!("ready after {:.1} s", started.elapsed().as_secs_f64());
+
+    let namespaces = control_plane.run_kubectl(&GET_NAMESPACES, None).await.unwrap();
+    assert!(namespaces.lines().any(|line| line == "namespace/default"), "{namespaces}");
+    let kubeconfig = std::fs::read_to_string(control_plane.kubeconfig()).unwrap();
+    assert!(kubeconfig.contains(control_plane.url()) && kubeconfig.contains("certificate-authority-data"));
+    assert!(!kubeconfig.contains("insecure"));
+
+    let folder = control_plane.kubeconfig().parent().unwrap().to_owned();
+    control_plane.stop().await.unwrap();
+    assert!(!folder.exists(), "the data goes, too");
+}
+
+#[tokio::test]
+async fn two_at_once_know_nothing_of_each_other() {
+    let (one, other) = tokio::join!(ControlPlane::start(), ControlPlane::start());
+    let (one, other) = (one.unwrap(), other.unwrap());
+    assert_ne!(one.url(), other.url());
+    one.run_kubectl(&["create", "namespace", "mine"], None).await.unwrap();
+    let namespaces = other.run_kubectl(&GET_NAMESPACES, None).await.unwrap();
+    assert!(!namespaces.contains("mine"), "{namespaces}");
+    assert!(
+        other.run_kubectl(&["--kubeconfig", path(one.kubeconfig()), "get", "namespace", "mine"], None).await.is_ok()
+    );
+}
+
+#[tokio::test]
+async fn a_service_account_may_do_only_what_rbac_grants() {
+    let control_plane = ControlPlane::start().await.unwrap();
+    let reader = control_plane.service_account("harbour", "reader").await.unwrap();
+    let again = control_plane.service_account("harbour", "reader").await.unwrap();
+    assert_eq!(reader, again, "what exists is taken as it is");
+
+    assert!(!can_list_secrets(&control_plane, &reader).await);
+    for grant in [
+        ["create", "role", "reader", "--namespace=harbour", "--verb=list", "--resource=secrets"],
+        ["create", "rolebinding", "reader", "--namespace=harbour", "--role=reader", "--serviceaccount=harbour:reader"],
+    ] {
+        control_plane.run_kubectl(&grant, None).await.unwrap();
+    }
+    // The authorizer reads roles from a watch, a moment after they are written.
+    let granted = async {
+        while !can_list_secrets(&control_plane, &reader).await {
+            sleep(Duration::from_millis(50)).await;
+        }
+    };
+    timeout(Duration::from_secs(30), granted).await.expect("the role is granted");
+}
+
+async fn can_list_secrets(control_plane: &ControlPlane, kubeconfig: &Path) -> bool {
+    let question = ["--kubeconfig", path(kubeconfig), "auth", "can-i", "list", "secrets"];
+    match control_plane.run_kubectl(&question, None).await {
+        Ok(answer) => answer.trim() == "yes",
+        // kubectl says "no" on stdout and exits with 1; anything on stderr is another failure.
+        Err(Error::Kubectl { stderr, .. }) if stderr.is_empty() => false,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[tokio::test]
+async fn an_outage_of_the_api_server_keeps_address_data_and_tokens() {
+    let mut control_plane = ControlPlane::start().await.unwrap();
+    let account = control_plane.service_account("harbour", "reader").await.unwrap();
+    let map = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"kept"},"data":{"key":"value"}}"#;
+    control_plane.run_kubectl(&["create", "--filename", "-"], Some(map)).await.unwrap();
+    let (url, pid) = (control_plane.url().to_owned(), control_plane.api_server_pid());
+
+    control_plane.stop_api_server().await.unwrap();
+    let refusal = control_plane.run_kubectl(&GET_NAMESPACES, None).await.unwrap_err();
+    assert!(refusal.to_string().contains("refused"), "{refusal}");
+    control_plane.check().unwrap();
+
+    control_plane.restart_api_server().await.unwrap();
+    assert_eq!(control_plane.url(), url);
+    assert_ne!(control_plane.api_server_pid(), pid);
+    let read = ["get", "configmap", "kept", "--output", "jsonpath={.data.key}"];
+    assert_eq!(control_plane.run_kubectl(&read, None).await.unwrap(), "value");
+    let who = ["--kubeconfig", path(&account), "auth", "whoami", "--output", "jsonpath={.status.userInfo.username}"];
+    assert_eq!(control_plane.run_kubectl(&who, None).await.unwrap(), "system:serviceaccount:harbour:reader");
+}
+
+#[tokio::test]
+async fn it_outlives_the_thread_that_started_it() {
+    let start =
+        || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(ControlPlane::start());
+    let mut control_plane = thread::spawn(start).join().unwrap().unwrap();
+    control_plane.run_kubectl(&GET_NAMESPACES, None).await.unwrap();
+    control_plane.check().unwrap();
+}
+
+#[tokio::test]
+async fn an_etcd_that_ends_by_itself_is_reported_with_its_log() {
+    let mut control_plane = ControlPlane::start().await.unwrap();
+    let kill = std::process::Command::new("kill").arg(control_plane.etcd_pid().to_string()).status().unwrap();
+    assert!(kill.success());
+    let error = loop {
+        match control_plane.check() {
+            Ok(()) => sleep(Duration::from_millis(20)).await,
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(error.contains("etcd has ended by itself") && error.contains("signal"), "{error}");
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
