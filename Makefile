@@ -1,0 +1,60 @@
+# Everything a developer does here, by name. `make` alone lists it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+CARGO := cargo
+CONTROL_PLANE := $(CARGO) run --locked -q -p berth-control-plane --
+
+.PHONY: help
+help: ## List these targets.
+	@echo "Usage: make TARGET"
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: setup
+setup: ## Install what a fresh Debian machine lacks, fetch the crates, build kube-apiserver and etcd once.
+	@hack/setup.sh install
+	$(CARGO) fetch --locked
+	$(CONTROL_PLANE) build
+
+.PHONY: check-tools
+check-tools:
+	@hack/setup.sh check
+
+.PHONY: run
+run: check-tools ## Show the operator at work on a real control plane; ONCE=1 runs through and ends.
+	@$(CONTROL_PLANE) build
+	$(CARGO) build --locked -p berth -p berth-demo
+	$(CARGO) run --locked -q -p berth-demo -- $(if $(ONCE),--once)
+
+.PHONY: test
+test: check-tools ## Run all tests and the demonstration, and print the totals.
+	@hack/test.sh
+
+.PHONY: lint
+lint: check-tools ## Check format, lints, documentation, licences and advisories.
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
+	@hack/deny.sh
+
+.PHONY: crds
+crds: check-tools ## Write the CRDs to config/crd/ anew.
+	$(CARGO) run --locked -q -p berth -- crds --directory config/crd
+
+.PHONY: docs
+docs: check-tools ## Write the API documentation of all crates.
+	$(CARGO) doc --locked --workspace --no-deps
+	@echo "Open $${CARGO_TARGET_DIR:-target}/doc/berth_core/index.html in a browser."
+
+.PHONY: control-plane
+control-plane: check-tools ## Start a control plane, and say how to point kubectl at it.
+	@$(CONTROL_PLANE) up
+
+.PHONY: clean
+clean: ## Remove what was built in this checkout.
+	$(CARGO) clean
+	@echo "kube-apiserver and etcd stay in $${XDG_CACHE_HOME:-$$HOME/.cache}/berth/control-plane, for all checkouts."

@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# Sees to the tools that this project needs.
+#
+#   hack/setup.sh check     say what is missing for every build, and how to get it
+#   hack/setup.sh install   install what Debian has, then say what else is missing
+#
+# Rust and Go are never installed: Debian's are too old, and how to get them is the user's choice.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Read from where they are declared, so that a newer requirement needs no change here.
+rust_needed=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
+go_needed=$(sed -n 's/^go \(.*\)$/\1/p' e2e/control-plane/go/go.mod)
+
+missing=()
+
+# A C compiler links every crate and builds some; setpriv ends etcd and kube-apiserver together with their parent.
+tools=(cc setpriv)
+declare -A package=([cc]=build-essential [setpriv]=util-linux)
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# at_least FOUND NEEDED: compares versions such as 1.95.0 and 1.89.
+at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  elif have sudo; then
+    sudo "$@"
+  else
+    echo "setup: this needs root, and there is no sudo; run as root: $*" >&2
+    return 1
+  fi
+}
+
+check_rust() {
+  local how="get it with rustup: https://rustup.rs (Debian's is too old)"
+  if ! have cargo || ! have rustc; then
+    missing+=("Rust $rust_needed or newer: $how")
+    return
+  fi
+  local found
+  found=$(rustc --version | awk '{ print $2 }')
+  at_least "${found%%-*}" "$rust_needed" || missing+=("Rust $rust_needed or newer, found $found: rustup update, or $how")
+}
+
+# rustup has a stand-in for each component, so only running it tells whether it is there.
+have_component() { cargo "$1" --version >/dev/null 2>&1; }
+
+check_rust_components() {
+  have_component fmt || missing+=("rustfmt, for \`make lint\`: rustup component add rustfmt")
+  have_component clippy || missing+=("clippy, for \`make lint\`: rustup component add clippy")
+}
+
+check_tools() {
+  local tool
+  for tool in "${tools[@]}"; do
+    have "$tool" || missing+=("$tool: apt-get install ${package[$tool]}, or \`make setup\`")
+  done
+}
+
+# Go is needed once, to build kube-apiserver, etcd and kubectl; whatever starts them says so, too.
+have_control_plane() {
+  [ -n "${KUBEBUILDER_ASSETS:-}" ] && return
+  have kube-apiserver && have etcd && have kubectl && return
+  compgen -G "${XDG_CACHE_HOME:-$HOME/.cache}/berth/control-plane/v*/kube-apiserver" >/dev/null
+}
+
+check_go() {
+  have_control_plane && return
+  local how="get it at https://go.dev/dl (Debian's is too old), or set KUBEBUILDER_ASSETS to a folder with kube-apiserver, etcd and kubectl"
+  if ! have go; then
+    missing+=("Go $go_needed or newer: $how")
+    return
+  fi
+  local found
+  # Asked in the module's folder, where Go may fetch the version that the module wants.
+  found=$(cd e2e/control-plane/go && go env GOVERSION 2>/dev/null || echo unknown)
+  at_least "${found#go}" "$go_needed" || missing+=("Go $go_needed or newer, found $found: $how")
+}
+
+install_packages() {
+  local tool packages=()
+  for tool in "${tools[@]}"; do
+    have "$tool" || packages+=("${package[$tool]}")
+  done
+  # Cargo and Go check the certificates of the servers they fetch from.
+  [ -e /etc/ssl/certs/ca-certificates.crt ] || packages+=(ca-certificates)
+  if [ ${#packages[@]} = 0 ]; then
+    echo "setup: all Debian packages are there"
+  elif have apt-get; then
+    echo "setup: installing ${packages[*]}"
+    as_root apt-get update -q
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${packages[@]}"
+  else
+    echo "setup: this is no Debian; install yourself what these packages hold: ${packages[*]}" >&2
+  fi
+}
+
+install_rust_components() {
+  have rustup || return 0
+  { have_component fmt && have_component clippy; } || rustup component add rustfmt clippy
+}
+
+report() {
+  [ ${#missing[@]} = 0 ] && return
+  echo "Missing on this machine:" >&2
+  printf '  * %s\n' "${missing[@]}" >&2
+  return 1
+}
+
+case "${1:-}" in
+  check)
+    check_rust
+    check_tools
+    ;;
+  install)
+    install_packages
+    install_rust_components
+    check_rust
+    check_rust_components
+    check_tools
+    check_go
+    ;;
+  *)
+    echo "usage: hack/setup.sh check|install" >&2
+    exit 2
+    ;;
+esac
+report

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Runs all tests and the demonstration. The last line has the totals:
+#
+#   N passed, N failed, N ignored (N min N s)
+#
+# The demonstration counts as one. Ends with 1 when anything has failed. Arguments go to `cargo test`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+SECONDS=0
+
+# sum WORD: adds up the numbers before WORD in the result lines of all test binaries.
+sum() {
+  awk -v word="$1" '
+    /^test result: / { for (i = 2; i <= NF; i++) if ($i ~ "^" word ";?$") total += $(i - 1) }
+    END { print total + 0 }' "$output"
+}
+
+echo "== kube-apiserver and etcd"
+cargo run --locked -q -p berth-control-plane -- build
+
+echo "== tests"
+tests=0
+cargo test --locked --workspace --no-fail-fast "$@" 2>&1 | tee "$output" || tests=$?
+passed=$(sum passed)
+failed=$(sum failed)
+ignored=$(sum ignored)
+if [ "$tests" != 0 ] && [ "$failed" = 0 ]; then
+  echo "cargo test failed without a failed test: see above for what did not compile or crashed"
+  failed=1
+fi
+
+echo "== demonstration"
+if make run ONCE=1; then
+  passed=$((passed + 1))
+else
+  failed=$((failed + 1))
+  echo "the demonstration failed: see above"
+fi
+
+echo "$passed passed, $failed failed, $ignored ignored ($((SECONDS / 60)) min $((SECONDS % 60)) s)"
+[ "$failed" = 0 ]
