@@ -54,7 +54,7 @@ fn default_recency() -> Duration {
 /// The program that fills the status.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KnowledgeExtractor {
-    /// Name of the extractor, flavor_groups for the object that Berth reads.
+    /// Name of the extractor, `flavor_groups` for the object that Berth reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Options of the extractor, free-form.

@@ -105,9 +105,9 @@ fn of_type(name: &str) -> JSONSchemaProps {
     JSONSchemaProps { type_: Some(name.to_owned()), ..JSONSchemaProps::default() }
 }
 
-/// A doc comment as `kubectl explain` shows it: not wrapped, and without our document numbers.
+/// A doc comment as `kubectl explain` shows it: not wrapped, not marked up, and without our document numbers.
 fn for_users(text: &str) -> String {
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = text.replace('`', "").split_whitespace().collect::<Vec<_>>().join(" ");
     match text.split_once(" (document ").map(|(before, rest)| (before, rest.split_once(')'))) {
         Some((before, Some((_, after)))) => format!("{before}{after}"),
         _ => text,
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn explanations_have_no_line_breaks_and_no_document_numbers() {
-        assert_eq!(for_users("Size (document 10 section 3.1).\nWritten once."), "Size. Written once.");
+        assert_eq!(for_users("Size (document 10 section 3.1).\nWritten `once`."), "Size. Written once.");
         assert_eq!(for_users("Host (a name)."), "Host (a name).");
     }
 }

@@ -137,7 +137,7 @@ pub struct PipelineParameter {
 /// Whether the pipeline is loaded (document 60 section 3.3).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PipelineStatus {
-    /// The conditions Ready, AllStepsReady and AllStepsIndexed.
+    /// The conditions Ready, `AllStepsReady` and `AllStepsIndexed`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

@@ -47,7 +47,7 @@ pub(crate) enum What {
 /// A rule in CEL and what to tell the one who breaks it.
 #[derive(Clone, Copy)]
 pub(crate) struct Rule {
-    rule: &'static str,
+    cel: &'static str,
     message: &'static str,
     /// A text in CEL that says what was found; the API server falls back to `message`.
     expression: Option<&'static str>,
@@ -58,8 +58,8 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    pub(crate) const fn new(rule: &'static str, message: &'static str) -> Self {
-        Self { rule, message, expression: None, field: None, on_create: false }
+    pub(crate) const fn new(cel: &'static str, message: &'static str) -> Self {
+        Self { cel, message, expression: None, field: None, on_create: false }
     }
 
     pub(crate) const fn field(self, field: &'static str) -> Self {
@@ -76,7 +76,7 @@ impl Rule {
 
     fn printed(self) -> ValidationRule {
         ValidationRule {
-            rule: self.rule.to_owned(),
+            rule: self.cel.to_owned(),
             message: Some(self.message.to_owned()),
             message_expression: self.expression.map(str::to_owned),
             field_path: self.field.map(str::to_owned),

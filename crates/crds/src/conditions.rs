@@ -1,0 +1,151 @@
+//! Conditions: how they are read and written, and the words that stand in them (document 10 sections 1.3, 2.5, 3.7,
+//! 4.2 and 5.2; decisions D12 and U38).
+//!
+//! Reasons and fixed texts are constants here, because clients match on them. Nothing here looks at a clock.
+
+pub mod capacity;
+pub mod commitment;
+pub mod pipeline;
+pub mod quota;
+pub mod reservation;
+
+use std::fmt;
+
+use jiff::Timestamp;
+
+use crate::{Condition, Time, text};
+
+/// The condition type that every kind has.
+pub const READY: &str = "Ready";
+
+/// The longest message that the API server takes, in bytes.
+pub const MAX_MESSAGE: usize = 32_768;
+
+/// Whether a condition holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Status {
+    /// It holds.
+    True,
+    /// It does not hold.
+    False,
+    /// Nobody can say.
+    Unknown,
+}
+
+impl Status {
+    /// The text on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A condition of type [`READY`] as of `now`, in whole seconds. A message that is too long is cut.
+///
+/// `generation` is `metadata.generation` of the object that was judged.
+pub fn ready_condition(
+    status: Status,
+    reason: &str,
+    message: &str,
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Condition {
+    condition(READY, status, reason, message, generation, now)
+}
+
+/// A condition of any type; see [`ready_condition`].
+pub fn condition(
+    type_: &str,
+    status: Status,
+    reason: &str,
+    message: &str,
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Condition {
+    Condition {
+        type_: type_.to_owned(),
+        status: status.as_str().to_owned(),
+        reason: reason.to_owned(),
+        message: truncated(message).to_owned(),
+        observed_generation: generation,
+        last_transition_time: whole_seconds(now),
+    }
+}
+
+/// The first condition of type [`READY`]: old objects may hold several, and the first one counts.
+pub fn ready(conditions: &[Condition]) -> Option<&Condition> {
+    find(conditions, READY)
+}
+
+/// The first condition of a type.
+pub fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
+    conditions.iter().find(|condition| condition.type_ == type_)
+}
+
+/// True if the first condition of type [`READY`] has the status `True`.
+pub fn is_ready(conditions: &[Condition]) -> bool {
+    ready(conditions).is_some_and(|condition| condition.status == Status::True.as_str())
+}
+
+/// Puts a condition into a list, where it replaces all others of its type. `lastTransitionTime` moves only with the
+/// status. Returns whether there is something to write: a difference in time alone is none.
+pub fn set_condition(conditions: &mut Vec<Condition>, new: Condition) -> bool {
+    replace(conditions, new, |old, new| old.status == new.status)
+}
+
+/// Like [`set_condition`], but `lastTransitionTime` moves with the reason as well: it says since when the object is in
+/// this reason (decision U38).
+pub fn set_condition_by_reason(conditions: &mut Vec<Condition>, new: Condition) -> bool {
+    replace(conditions, new, |old, new| old.status == new.status && old.reason == new.reason)
+}
+
+/// Like [`set_condition`], but `lastTransitionTime` always moves: the time in this reason begins anew.
+pub fn restart_condition(conditions: &mut Vec<Condition>, new: Condition) -> bool {
+    replace(conditions, new, |_, _| false)
+}
+
+/// The longest beginning of a message that the API server takes, cut between characters.
+pub fn truncated(message: &str) -> &str {
+    text::cut(message, MAX_MESSAGE)
+}
+
+/// A time as it is stored: without the fraction of a second, so that it equals itself after a round trip.
+pub fn whole_seconds(time: Timestamp) -> Time {
+    Time(Timestamp::from_second(time.as_second()).unwrap_or(time))
+}
+
+fn replace(
+    conditions: &mut Vec<Condition>,
+    mut new: Condition,
+    same_period: impl Fn(&Condition, &Condition) -> bool,
+) -> bool {
+    let Some(at) = conditions.iter().position(|condition| condition.type_ == new.type_) else {
+        conditions.push(new);
+        return true;
+    };
+    if same_period(&conditions[at], &new) {
+        new.last_transition_time = conditions[at].last_transition_time.clone();
+    }
+    let single = conditions.iter().filter(|condition| condition.type_ == new.type_).count() == 1;
+    let changed = conditions[at] != new || !single;
+    let mut index = 0;
+    let type_ = new.type_.clone();
+    conditions[at] = new;
+    conditions.retain(|condition| {
+        index += 1;
+        condition.type_ != type_ || index == at + 1
+    });
+    changed
+}
+
+#[cfg(test)]
+mod tests;

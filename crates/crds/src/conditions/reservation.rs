@@ -1,0 +1,146 @@
+//! The condition Ready of a Reservation, in all three variants (document 10 section 3.7, document 21 sections 5 and 15
+//! no. 7; decision U36).
+
+/// Why a Reservation is ready or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// Slot, `False`: it has no flavor.
+    MissingResourceName,
+    /// Slot, `True`: it was created for VMs that run already.
+    PreAllocated,
+    /// Slot and failover block, `True`: the block is in force on its host.
+    ReservationActive,
+    /// Slot, `False`: it lost its host and looks for another.
+    PlacementRevoked,
+    /// Slot, `False`: there is no host at all.
+    NoHostsAvailable,
+    /// Slot, `False`: no host has room.
+    NoHostsFound,
+    /// Slot, `False`: its flavor does not exist. Final for the commitment.
+    FlavorNotFound,
+    /// Slot, `Unknown`: the flavor groups cannot be read at the moment.
+    FlavorDataUnavailable,
+    /// Slot, `Unknown`: the scheduler does not answer at the moment.
+    SchedulerUnavailable,
+    /// Failover block, `False`: its resources have another key than cpu and memory.
+    InvalidResources,
+    /// In-flight, `False`: it is of another variant.
+    UnexpectedType,
+    /// In-flight, `False`: the data of the variant is missing.
+    MissingSpec,
+    /// In-flight, `Unknown`: the VM is on no host yet.
+    InstanceNotFound,
+    /// In-flight, `Unknown`: the VM does not have its new size yet.
+    VmSizeMismatch,
+}
+
+impl Reason {
+    /// All reasons.
+    pub const ALL: [Self; 14] = [
+        Self::MissingResourceName,
+        Self::PreAllocated,
+        Self::ReservationActive,
+        Self::PlacementRevoked,
+        Self::NoHostsAvailable,
+        Self::NoHostsFound,
+        Self::FlavorNotFound,
+        Self::FlavorDataUnavailable,
+        Self::SchedulerUnavailable,
+        Self::InvalidResources,
+        Self::UnexpectedType,
+        Self::MissingSpec,
+        Self::InstanceNotFound,
+        Self::VmSizeMismatch,
+    ];
+
+    /// The text on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::MissingResourceName => "MissingResourceName",
+            Self::PreAllocated => "PreAllocated",
+            Self::ReservationActive => "ReservationActive",
+            Self::PlacementRevoked => "PlacementRevoked",
+            Self::NoHostsAvailable => "NoHostsAvailable",
+            Self::NoHostsFound => "NoHostsFound",
+            Self::FlavorNotFound => "FlavorNotFound",
+            Self::FlavorDataUnavailable => "FlavorDataUnavailable",
+            Self::SchedulerUnavailable => "SchedulerUnavailable",
+            Self::InvalidResources => "InvalidResources",
+            Self::UnexpectedType => "UnexpectedType",
+            Self::MissingSpec => "MissingSpec",
+            Self::InstanceNotFound => "InstanceNotFound",
+            Self::VmSizeMismatch => "VMSizeMismatch",
+        }
+    }
+
+    /// Reads the text on the wire; none for a reason that is not ours.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == text)
+    }
+}
+
+/// Message of [`Reason::MissingResourceName`].
+pub const NO_RESOURCE_NAME: &str = "reservation has no resource name";
+
+/// Message of [`Reason::PreAllocated`].
+pub const PRE_ALLOCATED: &str = "reservation pre-allocated with VM allocations";
+
+/// Message of [`Reason::ReservationActive`] of a slot.
+pub const SCHEDULED: &str = "reservation is successfully scheduled";
+
+/// Message of [`Reason::PlacementRevoked`].
+pub const HOST_CLEARED: &str = "target host was cleared; pending re-placement";
+
+/// Message of [`Reason::NoHostsAvailable`].
+pub const NO_HYPERVISORS: &str = "no hypervisors available for scheduling";
+
+/// Message of [`Reason::NoHostsFound`]; filter counts may follow after a colon.
+pub const NO_HOSTS: &str = "no hosts found for reservation";
+
+/// Message of [`Reason::ReservationActive`] of a failover block.
+pub const FAILOVER_ACTIVE: &str = "Failover reservation is active and ready";
+
+/// Message of [`Reason::UnexpectedType`].
+pub const NOT_IN_FLIGHT: &str = "Expected reservation type to be InFlightReservation";
+
+/// Message of [`Reason::MissingSpec`].
+pub const NO_IN_FLIGHT_SPEC: &str = "In-flight reservation spec is required when type is InFlightReservation";
+
+/// Message of [`Reason::InstanceNotFound`].
+pub const NOT_SPAWNED: &str = "The instance has not spawned on any hypervisor yet";
+
+/// Message of [`Reason::VmSizeMismatch`].
+pub const NOT_RESIZED: &str = "The current VM size does not match the reservation size yet";
+
+/// Message of [`Reason::PlacementRevoked`] when the host of a slot has gone.
+pub fn host_gone(host: &str) -> String {
+    format!("host {host} no longer exists; looking for another")
+}
+
+/// Message of [`Reason::InvalidResources`].
+pub fn invalid_resource_key(key: &str) -> String {
+    format!("invalid resource key \"{key}\": only 'cpu' and 'memory' are allowed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Reason, host_gone, invalid_resource_key};
+
+    #[test]
+    fn every_reason_reads_back() {
+        for reason in Reason::ALL {
+            assert_eq!(Reason::parse(reason.as_str()), Some(reason));
+        }
+        assert_eq!(Reason::parse("Accepted"), None);
+        assert_eq!(Reason::VmSizeMismatch.as_str(), "VMSizeMismatch");
+    }
+
+    #[test]
+    fn texts_with_names() {
+        assert_eq!(host_gone("node1"), "host node1 no longer exists; looking for another");
+        assert_eq!(
+            invalid_resource_key("vcpus"),
+            "invalid resource key \"vcpus\": only 'cpu' and 'memory' are allowed"
+        );
+    }
+}

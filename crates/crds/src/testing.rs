@@ -1,0 +1,86 @@
+//! Objects for the tests of other crates: the examples of document 10, small enough to change one thing.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    CommitmentState, CommittedResource, CommittedResourceSpec, Hypervisor, HypervisorSpec, HypervisorStatus, Quantity,
+    Reservation, ReservationSpec, ReservationType, ResourceType, labels, names,
+    reservation::CommittedResourceReservationSpec, resources,
+};
+
+/// The zone of all objects made here.
+pub const ZONE: &str = "eu-test-1a";
+
+/// The project of all objects made here.
+pub const PROJECT: &str = "5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40";
+
+/// The domain of all objects made here.
+pub const DOMAIN: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f0";
+
+/// The flavor group of all objects made here.
+pub const GROUP: &str = "mem_v4";
+
+/// The smallest flavor of [`GROUP`]: 30 cores, 480 GiB.
+pub const FLAVOR: &str = "mem_v4_c30_m480";
+
+/// A resource map as Reservations and Hypervisors have it.
+pub fn size(memory: &str, cpu: &str) -> BTreeMap<String, Quantity> {
+    [(resources::MEMORY, memory), (resources::CPU, cpu)].map(|(key, amount)| (key.to_owned(), amount.into())).into()
+}
+
+/// A confirmed commitment of an amount of memory that may not be rejected and never ends.
+pub fn commitment(uuid: &str, amount: &str) -> CommittedResource {
+    let spec = CommittedResourceSpec {
+        commitment_uuid: uuid.to_owned(),
+        scheduling_domain: Some(labels::NOVA.to_owned()),
+        flavor_group_name: GROUP.to_owned(),
+        resource_type: ResourceType::Memory,
+        amount: amount.into(),
+        availability_zone: ZONE.to_owned(),
+        project_id: PROJECT.to_owned(),
+        domain_id: DOMAIN.to_owned(),
+        state: CommitmentState::Confirmed,
+        ..CommittedResourceSpec::default()
+    };
+    let mut commitment = CommittedResource::new(&names::commitment(uuid), spec);
+    commitment.metadata.generation = Some(1);
+    commitment
+}
+
+/// Slot `number` of a commitment, of the size of [`FLAVOR`], without a host.
+pub fn slot(uuid: &str, number: u64) -> Reservation {
+    let slot = CommittedResourceReservationSpec {
+        resource_name: Some(FLAVOR.to_owned()),
+        commitment_uuid: Some(uuid.to_owned()),
+        resource_group: Some(GROUP.to_owned()),
+        project_id: Some(PROJECT.to_owned()),
+        domain_id: Some(DOMAIN.to_owned()),
+        creator: Some(labels::SLOT_CREATOR.to_owned()),
+        parent_generation: Some(1),
+        ..CommittedResourceReservationSpec::default()
+    };
+    let spec = ReservationSpec {
+        type_: ReservationType::CommittedResourceReservation,
+        scheduling_domain: Some(labels::NOVA.to_owned()),
+        availability_zone: Some(ZONE.to_owned()),
+        resources: size("480Gi", "30"),
+        committed_resource_reservation: Some(slot),
+        ..ReservationSpec::default()
+    };
+    let mut reservation = Reservation::new(&names::slot(&names::commitment(uuid), number), spec);
+    reservation.metadata.labels = Some(one(labels::TYPE, labels::TYPE_COMMITTED_RESOURCE));
+    reservation.metadata.annotations = Some(one(labels::COMMITMENT_UID, uuid));
+    reservation
+}
+
+/// An empty host with an effective capacity.
+pub fn hypervisor(name: &str, memory: &str, cpu: &str) -> Hypervisor {
+    let mut host = Hypervisor::new(name, HypervisorSpec::default());
+    host.metadata.labels = Some(one(labels::ZONE, ZONE));
+    host.status = Some(HypervisorStatus { effective_capacity: size(memory, cpu), ..HypervisorStatus::default() });
+    host
+}
+
+fn one(key: &str, value: &str) -> BTreeMap<String, String> {
+    [(key.to_owned(), value.to_owned())].into()
+}
