@@ -1,5 +1,6 @@
 //! The one error type of this crate. Every text says what was found and what the operator can do about it.
 
+use crate::config::Findings;
 use crate::metrics::Kind;
 
 /// What can go wrong while a process sets itself up.
@@ -73,4 +74,10 @@ pub enum TelemetryError {
     /// Logs are set up already: a mistake in the program.
     #[error("logs are set up already; call logs::init once")]
     LogsTwice,
+    /// The configuration cannot be used; all problems at once.
+    #[error("the configuration cannot be used:{findings}")]
+    Configuration {
+        /// What was found, errors and the rest, in the order of reading.
+        findings: Findings,
+    },
 }

@@ -3,6 +3,7 @@
 //! counted or logged is decided by the crates that use it.
 
 pub mod clock;
+pub mod config;
 pub mod error;
 pub mod logs;
 pub mod metrics;

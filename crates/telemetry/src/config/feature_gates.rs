@@ -1,0 +1,29 @@
+//! `featureGates`: the gate of the scheduler, at its place in the chart and at the flat one that the reference reads
+//! (document 11 section 14 no. 4, decision U8).
+
+use super::section::Section;
+
+const KEY: &str = "committedResourceTracking";
+
+/// What is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FeatureGates {
+    /// `featureGates.committedResourceTracking`: whether VMs are entered into the slots they use.
+    pub committed_resource_tracking: bool,
+}
+
+impl FeatureGates {
+    pub(super) fn read(root: &mut Section<'_>) -> Self {
+        const FLAT: &str = "Old place of `featureGates.committedResourceTracking`, which wins; move it there.";
+        const NESTED: &str = "Enter VMs into the slots that they use.";
+        let flat = root.flag(KEY, true, FLAT);
+        if root.has(KEY) {
+            root.warning(KEY, format!("is the old place; move it to featureGates.{KEY}"));
+        }
+        let nested = root.section("featureGates", |s| {
+            let value = s.flag(KEY, true, NESTED);
+            s.has(KEY).then_some(value)
+        });
+        Self { committed_resource_tracking: nested.unwrap_or(flat) }
+    }
+}

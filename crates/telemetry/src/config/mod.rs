@@ -1,0 +1,169 @@
+//! The configuration of a process: read once, checked as a whole, handed down in parts (document 11, decision D11).
+//! It decides which keys there are, what they mean when they are absent and what is wrong with them, and reports
+//! everything at once. There is one file per object; each key is declared in one call, from which the value, the check
+//! and the documentation come.
+
+mod api_servers;
+mod auth;
+mod capacity;
+mod checks;
+mod committed_resource_api;
+mod committed_resource_controller;
+mod common;
+mod controllers;
+pub mod duration;
+mod failover;
+mod feature_gates;
+mod finding;
+mod flavor_group_resources;
+mod quota;
+mod reservation_controller;
+mod safety;
+mod scheduler;
+mod section;
+mod source;
+mod syncer;
+mod usage_reconciler;
+mod value;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+pub use api_servers::{ApiServers, Kind, Remote, ZONE_LABEL};
+pub use auth::{Auth, AuthMode};
+pub use capacity::Capacity;
+pub use checks::Checks;
+pub use committed_resource_api::CommittedResourceApi;
+pub use committed_resource_controller::CommittedResourceController;
+pub use common::{Common, SchedulerUrl, SecretRef};
+pub use controllers::{Controller, Task};
+pub use feature_gates::FeatureGates;
+pub use finding::{Finding, Findings, KeyDoc, Severity};
+pub use flavor_group_resources::{FlavorGroupResources, FlavorGroups, Offer};
+pub use quota::Quota;
+pub use reservation_controller::ReservationController;
+pub use safety::{Brake, Freeze};
+pub use scheduler::{Pipelines, Scheduler, TieBreak};
+pub use source::{DEFAULT_CONFIG, DEFAULT_SECRETS, Files, merge};
+pub use syncer::Syncer;
+pub use usage_reconciler::UsageReconciler;
+
+use crate::error::TelemetryError;
+use section::{Report, Section};
+
+/// The pipeline that most defaults name.
+pub const GENERAL_PURPOSE_PIPELINE: &str = "kvm-general-purpose-load-balancing";
+
+/// Everything that can be configured. [`Default`] is an operator about which nothing was said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Configuration {
+    /// Keys that several components share.
+    pub common: Common,
+    /// `enabledControllers`: what runs.
+    pub enabled_controllers: BTreeSet<Controller>,
+    /// `enabledTasks`: what runs from time to time.
+    pub enabled_tasks: BTreeSet<Task>,
+    /// `apiservers`: which cluster serves which kind.
+    pub api_servers: ApiServers,
+    /// `featureGates`.
+    pub feature_gates: FeatureGates,
+    /// `committedResourceReservationController`.
+    pub reservation_controller: ReservationController,
+    /// `committedResourceController`.
+    pub committed_resource_controller: CommittedResourceController,
+    /// `committedResourceUsageReconciler`.
+    pub usage_reconciler: UsageReconciler,
+    /// `committedResourceAPI`.
+    pub committed_resource_api: CommittedResourceApi,
+    /// The syncer.
+    pub syncer: Syncer,
+    /// The capacity controller.
+    pub capacity: Capacity,
+    /// The quota controller.
+    pub quota: Quota,
+    /// The built-in scheduler.
+    pub scheduler: Scheduler,
+    /// `brake`.
+    pub brake: Brake,
+    /// `freeze`.
+    pub freeze: Freeze,
+    /// `auth`.
+    pub auth: Auth,
+    /// The checks of `berth e2e-commitments`.
+    pub checks: Checks,
+}
+
+/// A configuration that can be used, and what should be said about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    /// The values.
+    pub configuration: Configuration,
+    /// Warnings and remarks; log them with [`Findings::log`] once logs are set up.
+    pub findings: Findings,
+}
+
+/// Reads both files and checks everything in them. With `strict` what has no effect is an error.
+pub fn load(files: &Files, strict: bool) -> Result<Loaded, TelemetryError> {
+    let merged = files.read().map_err(|findings| TelemetryError::Configuration { findings: Findings(findings) })?;
+    decode(&merged, strict)
+}
+
+/// The same for an object that is already read and merged.
+pub fn decode(merged: &Map<String, Value>, strict: bool) -> Result<Loaded, TelemetryError> {
+    let mut report = Report::default();
+    let configuration = Configuration::read(Section::root(Some(merged), &mut report));
+    let mut findings = report.findings;
+    findings.settle(strict);
+    if findings.has_errors() {
+        return Err(TelemetryError::Configuration { findings });
+    }
+    Ok(Loaded { configuration, findings })
+}
+
+/// Every key there is, in the order in which they are read.
+pub fn keys() -> Vec<KeyDoc> {
+    let mut report = Report::default();
+    Configuration::read(Section::root(None, &mut report));
+    report.keys
+}
+
+impl Default for Configuration {
+    fn default() -> Self {
+        Self::read(Section::root(None, &mut Report::default()))
+    }
+}
+
+impl Configuration {
+    fn read(mut root: Section<'_>) -> Self {
+        let s = &mut root;
+        let enabled_controllers = controllers::controllers(s);
+        let enabled_tasks = controllers::tasks(s);
+        let common = Common::read(s);
+        let mut committed_resource_api = s.section("committedResourceAPI", CommittedResourceApi::read);
+        committed_resource_api.flavor_groups.add_old_place(s);
+        let all_zones = committed_resource_api.quota_served_availability_zones.is_empty();
+        let this = Self {
+            enabled_controllers,
+            enabled_tasks,
+            api_servers: s.section("apiservers", |s| ApiServers::read(s, all_zones)),
+            feature_gates: FeatureGates::read(s),
+            reservation_controller: s.section("committedResourceReservationController", ReservationController::read),
+            committed_resource_controller: s.section("committedResourceController", CommittedResourceController::read),
+            usage_reconciler: s.section("committedResourceUsageReconciler", UsageReconciler::read),
+            committed_resource_api,
+            syncer: Syncer::read(s),
+            capacity: Capacity::read(s),
+            quota: Quota::read(s, common.datasource_name.as_deref()),
+            scheduler: Scheduler::read(s),
+            brake: s.section("brake", Brake::read),
+            freeze: s.section("freeze", Freeze::read),
+            auth: s.section("auth", |s| Auth::read(s, common.keystone.is_some())),
+            checks: Checks::read(s),
+            common,
+        };
+        failover::check(s);
+        root.finish();
+        this
+    }
+}

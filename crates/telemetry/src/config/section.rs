@@ -1,0 +1,291 @@
+//! Reading one object of the configuration. It decides that whatever is asked for is a key: asking returns the value or
+//! its default, notes what is wrong with it, and records the key for the documentation; what was never asked for is
+//! reported as unknown. Which keys there are is decided by the files of the objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::duration;
+use super::finding::{Finding, Findings, KeyDoc, Severity};
+use super::value;
+
+/// What a duration of 0 says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Zero {
+    /// Switches the thing off.
+    Off,
+    /// The same as an absent key.
+    Default,
+    /// Nothing sensible: an error.
+    Invalid,
+}
+
+/// Everything that comes out of reading besides the values.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    pub findings: Findings,
+    pub keys: Vec<KeyDoc>,
+}
+
+/// One JSON object while it is being read.
+pub(super) struct Section<'a> {
+    values: Option<&'a Map<String, Value>>,
+    /// Where the object is, and the same with placeholders for the names of entries.
+    path: String,
+    pattern: String,
+    asked: BTreeSet<&'static str>,
+    /// Number of findings when this object was begun.
+    begun: usize,
+    report: &'a mut Report,
+}
+
+impl<'a> Section<'a> {
+    /// The whole configuration.
+    pub fn root(values: Option<&'a Map<String, Value>>, report: &'a mut Report) -> Self {
+        let begun = report.findings.0.len();
+        Self { values, path: String::new(), pattern: String::new(), asked: BTreeSet::new(), begun, report }
+    }
+
+    /// `true` or `false`.
+    pub fn flag(&mut self, key: &'static str, default: bool, meaning: &'static str) -> bool {
+        self.value(key, "bool", default.to_string(), meaning, value::flag).unwrap_or(default)
+    }
+
+    /// Text that is never empty; the empty text is the same as an absent key.
+    pub fn text(&mut self, key: &'static str, default: &str, meaning: &'static str) -> String {
+        let shown = if default.is_empty() { "none".to_owned() } else { default.to_owned() };
+        let found = self.value(key, "text", shown, meaning, value::text).filter(|text| !text.is_empty());
+        found.unwrap_or_else(|| default.to_owned())
+    }
+
+    /// Text that may be missing. `absent` says what then happens.
+    pub fn optional(&mut self, key: &'static str, absent: &str, meaning: &'static str) -> Option<String> {
+        self.value(key, "text", absent.to_owned(), meaning, value::text).filter(|text| !text.is_empty())
+    }
+
+    /// An `http` or `https` address that may be missing.
+    pub fn url(&mut self, key: &'static str, absent: &str, meaning: &'static str) -> Option<String> {
+        self.value(key, "URL", absent.to_owned(), meaning, value::url).filter(|text| !text.is_empty())
+    }
+
+    /// A whole number within `range`.
+    pub fn integer(
+        &mut self,
+        key: &'static str,
+        default: i64,
+        range: RangeInclusive<i64>,
+        meaning: &'static str,
+    ) -> i64 {
+        self.optional_integer(key, &default.to_string(), range, meaning).unwrap_or(default)
+    }
+
+    /// A whole number that may be missing. `absent` says what then happens.
+    pub fn optional_integer(
+        &mut self,
+        key: &'static str,
+        absent: &str,
+        range: RangeInclusive<i64>,
+        meaning: &'static str,
+    ) -> Option<i64> {
+        self.value(key, "integer", absent.to_owned(), meaning, |found| value::integer(found, &range))
+    }
+
+    /// A span of time.
+    pub fn duration(&mut self, key: &'static str, default: Duration, zero: Zero, meaning: &'static str) -> Duration {
+        let parse = |found: &Value| value::duration(found, zero, default);
+        self.value(key, "duration", duration::format(default), meaning, parse).unwrap_or(default)
+    }
+
+    /// One of a few words.
+    pub fn choice<T: Copy>(
+        &mut self,
+        key: &'static str,
+        choices: &[(&str, T)],
+        absent: &str,
+        meaning: &'static str,
+    ) -> Option<T> {
+        let kind = value::words(choices.iter().map(|(word, _)| format!("`{word}`")));
+        self.value(key, &kind, absent.to_owned(), meaning, |found| value::choice(found, choices))
+    }
+
+    /// A list of texts; `None` when the key is absent.
+    pub fn list(&mut self, key: &'static str, absent: &str, meaning: &'static str) -> Option<Vec<String>> {
+        self.value(key, "list of text", absent.to_owned(), meaning, value::list)
+    }
+
+    /// A map from names to texts.
+    pub fn texts(&mut self, key: &'static str, meaning: &'static str) -> BTreeMap<String, String> {
+        self.value(key, "map of text", "none".to_owned(), meaning, value::texts).unwrap_or_default()
+    }
+
+    /// A map from names to whole numbers; `None` when the key is absent.
+    pub fn numbers(&mut self, key: &'static str, absent: &str, meaning: &'static str) -> Option<BTreeMap<String, i64>> {
+        self.value(key, "map of integers", absent.to_owned(), meaning, value::numbers)
+    }
+
+    /// A key that belongs to another program which reads the same file: any value is fine.
+    pub fn foreign(&mut self, key: &'static str, meaning: &'static str) {
+        self.value(key, "any", "none".to_owned(), meaning, |_| Ok(()));
+    }
+
+    /// An object within this one. When it is absent, all its keys are.
+    pub fn section<T>(&mut self, key: &'static str, read: impl FnOnce(&mut Section<'_>) -> T) -> T {
+        self.asked.insert(key);
+        let values = self.present(key).and_then(|found| self.object(key, found));
+        let (path, pattern) = (join(&self.path, key), join(&self.pattern, key));
+        Section::nested(values, path, pattern, self.report, read)
+    }
+
+    /// A map from names that people choose to objects of one shape.
+    pub fn entries<T>(
+        &mut self,
+        key: &'static str,
+        placeholder: &str,
+        read: impl Fn(&mut Section<'_>) -> T,
+    ) -> BTreeMap<String, T> {
+        self.asked.insert(key);
+        let pattern = join(&join(&self.pattern, key), placeholder);
+        self.describe(&pattern, &read);
+        let Some(found) = self.present(key).and_then(|found| self.object(key, found)) else { return BTreeMap::new() };
+        let mut all = BTreeMap::new();
+        for (name, entry) in found {
+            let path = join(&join(&self.path, key), name);
+            let values = self.object_at(&path, entry);
+            all.insert(name.clone(), Section::nested(values, path, pattern.clone(), self.report, &read));
+        }
+        all
+    }
+
+    /// A list of objects of one shape.
+    pub fn items<T>(&mut self, key: &'static str, read: impl Fn(&mut Section<'_>) -> T) -> Vec<T> {
+        self.asked.insert(key);
+        let pattern = format!("{}[]", join(&self.pattern, key));
+        self.describe(&pattern, &read);
+        let Some(found) = self.present(key) else { return Vec::new() };
+        let Value::Array(items) = found else {
+            self.error(key, format!("{} is not a list; write [{{...}}, ...]", value::shown(found)));
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        for (index, item) in items.iter().enumerate() {
+            let path = format!("{}[{index}]", join(&self.path, key));
+            let values = self.object_at(&path, item);
+            all.push(Section::nested(values, path, pattern.clone(), self.report, &read));
+        }
+        all
+    }
+
+    /// Whether the key is there with a value.
+    pub fn has(&self, key: &str) -> bool {
+        self.present(key).is_some()
+    }
+
+    /// Whether nothing was wrong with this object so far: only then comparing two of its values makes sense.
+    pub fn is_sound(&self) -> bool {
+        !self.report.findings.0[self.begun..].iter().any(|finding| finding.severity == Severity::Error)
+    }
+
+    /// Something about a key keeps the process from starting.
+    pub fn error(&mut self, key: &str, text: String) {
+        self.find(Severity::Error, key, text);
+    }
+
+    /// Something about a key has no effect.
+    pub fn unknown(&mut self, key: &str, text: String) {
+        self.find(Severity::Unknown, key, text);
+    }
+
+    /// Something about a key should be changed.
+    pub fn warning(&mut self, key: &str, text: String) {
+        self.find(Severity::Warning, key, text);
+    }
+
+    /// Something about a key is worth a line in the log.
+    pub fn info(&mut self, key: &str, text: String) {
+        self.find(Severity::Info, key, text);
+    }
+
+    /// Reports every key that nobody asked for.
+    pub fn finish(mut self) {
+        let Some(values) = self.values else { return };
+        for key in values.keys().filter(|key| !self.asked.contains(key.as_str())).cloned().collect::<Vec<_>>() {
+            let text = match self.asked.iter().find(|known| known.eq_ignore_ascii_case(&key)) {
+                Some(right) => format!("this spelling is not read; write {right}"),
+                None => "unknown key, without effect; correct or remove it".to_owned(),
+            };
+            self.unknown(&key, text);
+        }
+    }
+
+    fn nested<T>(
+        values: Option<&Map<String, Value>>,
+        path: String,
+        pattern: String,
+        report: &mut Report,
+        read: impl FnOnce(&mut Section<'_>) -> T,
+    ) -> T {
+        let begun = report.findings.0.len();
+        let mut section = Section { values, path, pattern, asked: BTreeSet::new(), begun, report };
+        let result = read(&mut section);
+        section.finish();
+        result
+    }
+
+    /// Records the keys of an entry's shape, also when there is no entry.
+    fn describe<T>(&mut self, pattern: &str, read: impl FnOnce(&mut Section<'_>) -> T) {
+        let mut scratch = Report::default();
+        Section::nested(None, String::new(), pattern.to_owned(), &mut scratch, read);
+        scratch.keys.into_iter().for_each(|key| self.record(key));
+    }
+
+    /// Any value, read by `parse`, which says what is wrong in the rest of a sentence that begins with the value.
+    pub fn value<T>(
+        &mut self,
+        key: &'static str,
+        kind: &str,
+        default: String,
+        meaning: &'static str,
+        parse: impl FnOnce(&Value) -> Result<T, String>,
+    ) -> Option<T> {
+        self.asked.insert(key);
+        self.record(KeyDoc { path: join(&self.pattern, key), kind: kind.to_owned(), default, meaning });
+        let found = self.present(key)?;
+        parse(found).map_err(|wrong| self.error(key, format!("{} {wrong}", value::shown(found)))).ok()
+    }
+
+    fn record(&mut self, key: KeyDoc) {
+        if !self.report.keys.iter().any(|known| known.path == key.path) {
+            self.report.keys.push(key);
+        }
+    }
+
+    /// The value of a key; `null` is the same as absent.
+    fn present(&self, key: &str) -> Option<&'a Value> {
+        self.values?.get(key).filter(|value| !value.is_null())
+    }
+
+    fn object(&mut self, key: &str, found: &'a Value) -> Option<&'a Map<String, Value>> {
+        self.object_at(&join(&self.path, key), found)
+    }
+
+    fn object_at(&mut self, path: &str, found: &'a Value) -> Option<&'a Map<String, Value>> {
+        let object = found.as_object();
+        if object.is_none() && !found.is_null() {
+            let text = format!("{} is not an object; write {{...}}", value::shown(found));
+            self.report.findings.0.push(Finding { severity: Severity::Error, path: path.to_owned(), text });
+        }
+        object
+    }
+
+    fn find(&mut self, severity: Severity, key: &str, text: String) {
+        let path = join(&self.path, key);
+        self.report.findings.0.push(Finding { severity, path, text });
+    }
+}
+
+fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
