@@ -1,1 +1,43 @@
-//! Placeholder.
+//! The only crate that talks to Kubernetes: clients, stores with indexes, writes, events, controllers.
+//!
+//! A [`Store`] holds every object of a kind once, fed by a watch per cluster ([`feed`]) and by the answers to own writes
+//! ([`Writer`]), so that an own write is visible at once. Controllers ([`run`]) get keys, look into stores, and write
+//! through writers. Every key has its cluster in it; one cluster is the case with one entry.
+
+mod chain;
+mod class;
+mod clusters;
+mod connect;
+mod controller;
+mod difference;
+mod events;
+mod flavor_groups;
+mod guarded;
+pub mod indexes;
+mod key;
+mod kind;
+mod lock;
+mod metrics;
+mod preflight;
+mod store;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod watch;
+mod write;
+
+pub use chain::chain;
+pub use class::{Class, Classified};
+pub use clusters::Clusters;
+pub use connect::{Cluster, ConnectError};
+pub use controller::{ControllerOptions, Next, Retry, Wakeups, run};
+pub use difference::difference;
+pub use events::{Event, EventKind, Events};
+pub use flavor_groups::{FlavorGroupsCache, FlavorGroupsError, KnownFlavorGroups};
+pub use guarded::Guarded;
+pub use key::ObjectKey;
+pub use kind::{Kind, kind_name};
+pub use metrics::{ClusterMetrics, ControllerMetrics, EventMetrics, StoreMetrics, WriteMetrics};
+pub use preflight::{Need, Preflight, Verb, preflight};
+pub use store::{Change, Complete, Completeness, Entry, Index, Malformed, Partial, Store};
+pub use watch::feed;
+pub use write::{Action, Call, Guard, WriteError, Writer, Written};

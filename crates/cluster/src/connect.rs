@@ -1,0 +1,206 @@
+//! From a kubeconfig, or from inside a pod, to a client. It decides the time limits of connections and says in one line
+//! what is wrong when there is no way to the API server; whether the server is fit for us is decided in `preflight`.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use berth_core::ClusterName;
+use kube::{
+    Client, Config,
+    config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
+};
+use thiserror::Error;
+use tokio::time::timeout;
+
+use crate::{chain, watch::WATCH_TIMEOUT};
+
+/// How long a write may take before its outcome counts as unknown (decision D10).
+pub(crate) const WRITE_DEADLINE: Duration = Duration::from_secs(4);
+/// How long a read may take.
+pub(crate) const READ_DEADLINE: Duration = Duration::from_secs(10);
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// A Kubernetes API server and the way to it.
+#[derive(Clone)]
+pub struct Cluster {
+    /// How we call it.
+    pub name: ClusterName,
+    /// The client; it does not repeat anything on its own.
+    pub client: Client,
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// There is no way to the API server.
+#[derive(Debug, Error)]
+pub enum ConnectError {
+    /// The file does not exist.
+    #[error("the kubeconfig {} does not exist; give the path of an existing one", path.display())]
+    Missing {
+        /// The path as given.
+        path: PathBuf,
+    },
+    /// The file cannot be read.
+    #[error("the kubeconfig {} cannot be read; check its permissions", path.display())]
+    Unreadable {
+        /// The path as given.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The file can be read and makes no sense.
+    #[error("the kubeconfig {origin} cannot be used: {reason}")]
+    Invalid {
+        /// The path, or where the configuration was looked for.
+        origin: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Nothing was given and nothing was found.
+    #[error(
+        "no Kubernetes configuration found: give a kubeconfig, set KUBECONFIG, or run in a pod with a service account \
+         ({reason})"
+    )]
+    Nowhere {
+        /// Where was looked, and what was missing.
+        reason: String,
+    },
+    /// No answer.
+    #[error("the API server {server} does not answer: {reason}; check the address and the network")]
+    Unreachable {
+        /// Its URL.
+        server: String,
+        /// What happened.
+        reason: String,
+    },
+    /// It does not know us.
+    #[error("the API server {server} does not accept our credentials (401): renew the token or the client certificate")]
+    Unauthorized {
+        /// Its URL.
+        server: String,
+    },
+    /// It answered with something else than its version.
+    #[error("{server} does not answer like a Kubernetes API server: {reason}; check the address")]
+    NotKubernetes {
+        /// Its URL.
+        server: String,
+        /// What it said.
+        reason: String,
+    },
+}
+
+impl Cluster {
+    /// Connects to the cluster of `kubeconfig`, or, without one, to the one that the environment names: `KUBECONFIG`,
+    /// `~/.kube/config`, the service account of the pod. It is called `home`.
+    pub async fn connect(kubeconfig: Option<&Path>, user_agent: &str) -> Result<Self, ConnectError> {
+        let mut config = match kubeconfig {
+            Some(path) => from_file(path).await?,
+            None => Config::infer().await.map_err(|error| ConnectError::Nowhere { reason: chain(&error) })?,
+        };
+        tune(&mut config, user_agent);
+        let server = config.cluster_url.to_string();
+        let client = Client::try_from(config).map_err(|error| ConnectError::Invalid {
+            origin: kubeconfig.map_or("found in the environment".to_owned(), |path| path.display().to_string()),
+            reason: chain(&error),
+        })?;
+        greet(&client, server).await?;
+        Ok(Self { name: ClusterName::home(), client })
+    }
+}
+
+async fn from_file(path: &Path) -> Result<Config, ConnectError> {
+    let invalid = |error: KubeconfigError| match error {
+        KubeconfigError::ReadConfig(source, _) if source.kind() == io::ErrorKind::NotFound => {
+            ConnectError::Missing { path: path.to_owned() }
+        }
+        KubeconfigError::ReadConfig(source, _) => ConnectError::Unreadable { path: path.to_owned(), source },
+        error => ConnectError::Invalid { origin: path.display().to_string(), reason: chain(&error) },
+    };
+    let kubeconfig = Kubeconfig::read_from(path).map_err(invalid)?;
+    Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.map_err(invalid)
+}
+
+fn tune(config: &mut Config, user_agent: &str) {
+    // A repeated write would outlive its deadline, and a repeated create meets itself.
+    config.default_retry = false;
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
+    config.write_timeout = Some(READ_DEADLINE);
+    // The longest silence of a healthy connection is that of a watch.
+    config.read_timeout = Some(WATCH_TIMEOUT + READ_DEADLINE);
+    config.reset_reader_on_write = true;
+    if let (Ok(name), Ok(value)) = ("user-agent".parse(), user_agent.parse()) {
+        config.headers.push((name, value));
+    }
+}
+
+async fn greet(client: &Client, server: String) -> Result<(), ConnectError> {
+    let reason = match timeout(READ_DEADLINE, client.apiserver_version()).await {
+        Ok(Ok(_)) => return Ok(()),
+        Ok(Err(kube::Error::Api(status))) if status.code == 401 => return Err(ConnectError::Unauthorized { server }),
+        // Whether we may do what we need is the question of the preflight.
+        Ok(Err(kube::Error::Api(status))) if status.code == 403 => return Ok(()),
+        Ok(Err(kube::Error::Api(status))) if status.code < 500 => {
+            return Err(ConnectError::NotKubernetes { server, reason: status.message });
+        }
+        Ok(Err(error @ kube::Error::SerdeError(_))) => {
+            return Err(ConnectError::NotKubernetes { server, reason: chain(&error) });
+        }
+        Ok(Err(error)) => chain(&error),
+        Err(_) => format!("no answer within {} s", READ_DEADLINE.as_secs()),
+    };
+    Err(ConnectError::Unreachable { server, reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    async fn error(content: Option<&str>) -> String {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("kubeconfig");
+        if let Some(content) = content {
+            fs::write(&path, content).unwrap();
+        }
+        let error = Cluster::connect(Some(&path), "berth/test").await.unwrap_err();
+        error.to_string().replace(&path.display().to_string(), "<path>")
+    }
+
+    fn kubeconfig(server: &str) -> String {
+        format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n\
+             clusters: [{{name: k, cluster: {{server: '{server}'}}}}]\nusers: [{{name: u, user: {{token: t}}}}]\n"
+        )
+    }
+
+    #[tokio::test]
+    async fn a_missing_file_is_named() {
+        assert_eq!(error(None).await, "the kubeconfig <path> does not exist; give the path of an existing one");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_no_kubeconfig_is_named() {
+        let text = error(Some("clusters: 3")).await;
+        assert!(text.starts_with("the kubeconfig <path> cannot be used: "), "{text}");
+        let text = error(Some("apiVersion: v1\nkind: Config\n")).await;
+        assert!(text.starts_with("the kubeconfig <path> cannot be used: "), "{text}");
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_not_there_is_named() {
+        // Port 1 of the own machine: nobody listens.
+        let text = error(Some(&kubeconfig("http://127.0.0.1:1"))).await;
+        assert!(text.starts_with("the API server http://127.0.0.1:1/ does not answer: "), "{text}");
+        assert!(!text.contains('\n'), "{text}");
+    }
+}

@@ -1,0 +1,227 @@
+//! The frame of every controller: from wake-ups to looks, on the queue of kube-runtime's `Controller` (architecture
+//! section 4). It decides when a key is looked at, how many at once, how long a failed one rests, and how looks are
+//! counted and logged. Which event concerns which key is decided by the wiring, what a look does by the controller.
+
+use std::{
+    convert::Infallible,
+    error::Error,
+    future::{self, Future},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use futures::StreamExt;
+use kube::runtime::{
+    controller::{self, Action, Config, Controller},
+    reflector::{ObjectRef, store::Writer},
+    watcher::Event,
+};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, debug, info, info_span, warn};
+
+mod backoff;
+mod queued;
+mod wakeups;
+
+use backoff::Backoff;
+pub use backoff::Retry;
+use queued::Queued;
+pub use wakeups::Wakeups;
+
+use crate::{Classified, ControllerMetrics, ObjectKey, chain, lock::lock};
+
+/// How long looks that are under way may take to end after `stop`.
+const SHUTDOWN: Duration = Duration::from_secs(4);
+
+/// What is to follow a look that succeeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing until somebody wakes the object.
+    Done,
+    /// Another look after this time at the latest.
+    After(Duration),
+}
+
+/// How a controller works.
+#[derive(Clone, Debug)]
+pub struct ControllerOptions {
+    /// Its name in logs and metrics.
+    pub name: &'static str,
+    /// How many objects are looked at at the same time; at least one.
+    pub concurrency: u16,
+    /// How long objects rest after failed looks.
+    pub retry: Retry,
+}
+
+impl ControllerOptions {
+    /// A controller with 16 looks at a time and the usual pauses.
+    pub fn new(name: &'static str) -> Self {
+        Self { name, concurrency: 16, retry: Retry::default() }
+    }
+}
+
+/// Looks at objects when they are woken, until `stop`; returns within five seconds after it.
+///
+/// Never two looks at the same object at a time, and none is lost: a wake-up during a look leads to another one. The
+/// order of waiting objects is random. Keys whose object is gone are looked at as well; after a look that is
+/// [`Next::Done`] a key for which `exists` is false is forgotten. A look that is cut off at the end is dropped at an
+/// await; writers mark what they do not know. Begin only when the stores have synced.
+pub async fn run<E, F, R>(
+    options: ControllerOptions,
+    wakeups: Arc<Wakeups>,
+    exists: impl Fn(&ObjectKey) -> bool + Send + Sync + 'static,
+    stop: CancellationToken,
+    metrics: Arc<ControllerMetrics>,
+    look: F,
+) where
+    F: Fn(ObjectKey) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<Next, E>> + Send + 'static,
+    E: Classified + Error + Send + 'static,
+{
+    let name = options.name;
+    let known = Known::new(name);
+    let looks = Arc::new(Looks { name, backoff: Backoff::new(options.retry), metrics, look });
+    let triggers = known.clone().enter_all(wakeups.clone().stream());
+    let reader = lock(&known.writer).as_reader();
+    let (ours, kept) = (looks.clone(), looks);
+    let queue = Controller::for_stream_with(triggers, reader, name)
+        .with_config(Config::default().concurrency(options.concurrency.max(1)))
+        .graceful_shutdown_on(stop.clone().cancelled_owned())
+        .run(move |queued, _| ours.clone().at(queued.key()), |_, never: &Infallible, _| match *never {}, Arc::new(()))
+        .for_each(move |outcome| {
+            match outcome {
+                Ok((object, action)) if action == Action::await_change() => {
+                    let key = key_of(&object);
+                    if !exists(&key) {
+                        known.forget(&key);
+                        kept.forget(&key);
+                    }
+                }
+                // Woken during the last look of a key that has been forgotten since.
+                Err(controller::Error::ObjectNotFound(object)) => {
+                    wakeups.wake(&queued::key(object.namespace.as_deref(), &object.name));
+                }
+                Ok(_) | Err(_) => {}
+            }
+            future::ready(())
+        });
+    tokio::select! {
+        () = queue => debug!(controller = name, "stopped"),
+        () = patience(&stop) => warn!(controller = name, "stopped with looks under way; what they wrote is in doubt"),
+    }
+}
+
+async fn patience(stop: &CancellationToken) {
+    stop.cancelled().await;
+    sleep(SHUTDOWN).await;
+}
+
+fn key_of(object: &ObjectRef<Queued>) -> ObjectKey {
+    queued::key(object.namespace.as_deref(), &object.name)
+}
+
+/// The keys that the queue knows; it drops what it does not know.
+#[derive(Clone)]
+struct Known {
+    writer: Arc<Mutex<Writer<Queued>>>,
+}
+
+impl Known {
+    fn new(controller: &'static str) -> Self {
+        let mut writer = Writer::new(controller);
+        // Without both the queue waits for its first list for ever.
+        for event in [Event::Init, Event::InitDone] {
+            writer.apply_watcher_event(&event);
+        }
+        Self { writer: Arc::new(Mutex::new(writer)) }
+    }
+
+    /// Makes keys known as they pass.
+    fn enter_all(
+        self,
+        keys: impl futures::Stream<Item = ObjectKey> + Send + 'static,
+    ) -> impl futures::Stream<Item = Result<Queued, kube::runtime::watcher::Error>> + Send + 'static {
+        keys.map(move |key| {
+            let queued = Queued::new(&key);
+            lock(&self.writer).apply_watcher_event(&Event::Apply(queued.clone()));
+            Ok(queued)
+        })
+    }
+
+    fn forget(&self, key: &ObjectKey) {
+        lock(&self.writer).apply_watcher_event(&Event::Delete(Queued::new(key)));
+    }
+}
+
+/// Everything around a look.
+struct Looks<F> {
+    name: &'static str,
+    backoff: Backoff,
+    metrics: Arc<ControllerMetrics>,
+    look: F,
+}
+
+impl<F> Looks<F> {
+    async fn at<E, R>(self: Arc<Self>, key: ObjectKey) -> Result<Action, Infallible>
+    where
+        F: Fn(ObjectKey) -> R,
+        R: Future<Output = Result<Next, E>>,
+        E: Classified + Error,
+    {
+        if let Some(rest) = self.backoff.rest(&key) {
+            return Ok(Action::requeue(rest));
+        }
+        let span = info_span!("look", controller = self.name, object = %key);
+        let began = Instant::now();
+        let outcome = (self.look)(key.clone()).instrument(span.clone()).await;
+        self.metrics.duration.with_label_values(&[self.name]).observe(began.elapsed().as_secs_f64());
+        Ok(span.in_scope(|| match outcome {
+            Ok(next) => self.succeeded(&key, next),
+            Err(error) => self.failed(&key, &error),
+        }))
+    }
+
+    fn succeeded(&self, key: &ObjectKey, next: Next) -> Action {
+        let failures = self.backoff.clear(key);
+        if failures > 0 {
+            info!(failures, "the look succeeds again");
+            self.show();
+        }
+        let (outcome, action) = match next {
+            Next::Done => ("done", Action::await_change()),
+            Next::After(pause) => ("again", Action::requeue(pause)),
+        };
+        self.metrics.runs.with_label_values(&[self.name, outcome]).inc();
+        action
+    }
+
+    fn failed<E: Classified + Error>(&self, key: &ObjectKey, error: &E) -> Action {
+        let (class, text) = (error.class(), chain(error));
+        let failed = self.backoff.failed(key, class, &text);
+        let (failures, seconds) = (failed.count, failed.pause.as_secs_f64());
+        if failed.repeated {
+            debug!(%class, error = text, failures, next_look_seconds = seconds, "the look fails again");
+        } else {
+            warn!(%class, error = text, failures, next_look_seconds = seconds, "the look failed");
+        }
+        self.metrics.runs.with_label_values(&[self.name, "failed"]).inc();
+        self.metrics.failures.with_label_values(&[self.name, class.as_str()]).inc();
+        self.show();
+        Action::requeue(failed.pause)
+    }
+
+    fn forget(&self, key: &ObjectKey) {
+        if self.backoff.clear(key) > 0 {
+            self.show();
+        }
+    }
+
+    fn show(&self) {
+        let number = i64::try_from(self.backoff.len()).unwrap_or(i64::MAX);
+        self.metrics.backing_off.with_label_values(&[self.name]).set(number);
+    }
+}
+
+#[cfg(test)]
+mod tests;

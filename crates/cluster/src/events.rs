@@ -1,0 +1,226 @@
+//! Kubernetes events for people who run `kubectl describe`. It decides that telling must never hold up or fail what is
+//! told about: a bounded queue, one write at a time with a deadline, and losses that are counted.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use berth_core::ClusterName;
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::runtime::events::{self, EventType, Recorder, Reporter};
+use tokio::{sync::mpsc, time::timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
+
+use crate::{Clusters, EventMetrics, chain, connect::WRITE_DEADLINE};
+
+/// Events that may wait to be published.
+const QUEUE: usize = 1024;
+/// After `stop`, what waits is published as long as this lasts.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Limits of the API.
+const LONGEST_NOTE: usize = 1024;
+const LONGEST_WORD: usize = 128;
+
+/// How much an event matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// Things go their way.
+    Normal,
+    /// Somebody may want to look.
+    Warning,
+}
+
+/// Something that happened to an object, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// How much it matters.
+    pub kind: EventKind,
+    /// Why, one word in `PascalCase`: the reason of a condition, where there is one.
+    pub reason: String,
+    /// What was done or tried, one word in `PascalCase`.
+    pub action: String,
+    /// What happened, in words.
+    pub note: String,
+}
+
+/// Publishes events. Clones share one queue.
+#[derive(Clone, Debug)]
+pub struct Events {
+    queue: mpsc::Sender<Waiting>,
+    metrics: Arc<EventMetrics>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    cluster: ClusterName,
+    object: ObjectReference,
+    event: Event,
+}
+
+impl Events {
+    /// A publisher, and the work behind it, which runs until `stop`. `instance` tells the processes of one installation
+    /// apart, for example the name of the pod.
+    pub fn new(
+        clusters: &Clusters,
+        instance: Option<String>,
+        metrics: Arc<EventMetrics>,
+        stop: CancellationToken,
+    ) -> (Self, impl Future<Output = ()> + Send + use<>) {
+        let (queue, waiting) = mpsc::channel(QUEUE);
+        let reporter = Reporter { controller: "berth".to_owned(), instance };
+        let recorder =
+            |cluster: &crate::Cluster| (cluster.name.clone(), Recorder::new(cluster.client.clone(), reporter.clone()));
+        let publisher = Publisher { recorders: clusters.iter().map(recorder).collect(), metrics: metrics.clone() };
+        (Self { queue, metrics }, publisher.work(waiting, stop))
+    }
+
+    /// Publishes an event about `object` of `cluster`, sooner or later or, when there are too many, never. Events about
+    /// cluster scoped objects go to the namespace `default` (ruling U39).
+    pub fn publish(&self, cluster: &ClusterName, object: &ObjectReference, event: Event) {
+        let waiting = Waiting { cluster: cluster.clone(), object: object.clone(), event };
+        if let Err(error) = self.queue.try_send(waiting) {
+            self.metrics.dropped.with_label_values(&["queue_full"]).inc();
+            debug!(error = %error, "an event is not published");
+        }
+    }
+}
+
+struct Publisher {
+    recorders: Vec<(ClusterName, Recorder)>,
+    metrics: Arc<EventMetrics>,
+}
+
+impl Publisher {
+    async fn work(self, mut waiting: mpsc::Receiver<Waiting>, stop: CancellationToken) {
+        let last_words = async {
+            stop.cancelled().await;
+            tokio::time::sleep(LAST_WORDS).await;
+        };
+        let work = async {
+            while let Some(next) = self.next(&mut waiting, &stop).await {
+                self.publish(next).await;
+            }
+        };
+        tokio::select! {
+            () = work => {},
+            () = last_words => {},
+        }
+    }
+
+    /// The next event; after `stop` only what is waiting already.
+    async fn next(&self, waiting: &mut mpsc::Receiver<Waiting>, stop: &CancellationToken) -> Option<Waiting> {
+        tokio::select! {
+            biased;
+            next = waiting.recv() => next,
+            () = stop.cancelled() => None,
+        }
+    }
+
+    async fn publish(&self, Waiting { cluster, object, event }: Waiting) {
+        let Some((_, recorder)) = self.recorders.iter().find(|(name, _)| *name == cluster) else {
+            return self.failed(&object, "its cluster is not configured");
+        };
+        match timeout(WRITE_DEADLINE, recorder.publish(&cut(event), &object)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => self.failed(&object, &chain(&error)),
+            Err(_) => self.failed(&object, &format!("no answer within {} s", WRITE_DEADLINE.as_secs())),
+        }
+    }
+
+    fn failed(&self, object: &ObjectReference, why: &str) {
+        self.metrics.dropped.with_label_values(&["failed"]).inc();
+        debug!(object = object.name, error = why, "an event is not published");
+    }
+}
+
+fn cut(event: Event) -> events::Event {
+    events::Event {
+        type_: match event.kind {
+            EventKind::Normal => EventType::Normal,
+            EventKind::Warning => EventType::Warning,
+        },
+        reason: shortened(event.reason, LONGEST_WORD),
+        note: Some(shortened(event.note, LONGEST_NOTE)),
+        action: shortened(event.action, LONGEST_WORD),
+        secondary: None,
+    }
+}
+
+/// At most `longest` bytes, cut between characters.
+fn shortened(mut text: String, longest: usize) -> String {
+    let end = (0..=longest.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    text.truncate(end.unwrap_or(0));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::testing::{Reply, Request, metrics, scripted};
+
+    fn event(note: &str) -> Event {
+        let (reason, action) = ("Accepted".to_owned(), "Place".to_owned());
+        Event { kind: EventKind::Normal, reason, action, note: note.to_owned() }
+    }
+
+    fn object() -> ObjectReference {
+        ObjectReference { kind: Some("Thing".to_owned()), name: Some("a".to_owned()), ..ObjectReference::default() }
+    }
+
+    /// Publishes the notes, stops, and gives the requests and the losses.
+    async fn published(
+        notes: &[&str],
+        reply: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+    ) -> (Vec<Request>, String) {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let log = seen.clone();
+        let cluster = scripted(move |request| {
+            log.lock().unwrap().push(request.clone());
+            reply(request)
+        });
+        let (registry, all) = metrics();
+        let stop = CancellationToken::new();
+        let (events, work) = Events::new(&cluster.into(), None, all.events, stop.clone());
+        for note in notes {
+            events.publish(&ClusterName::home(), &object(), event(note));
+        }
+        stop.cancel();
+        work.await;
+        (std::mem::take(&mut *seen.lock().unwrap()), registry.render())
+    }
+
+    #[tokio::test]
+    async fn an_event_goes_to_the_namespace_default() {
+        let (requests, losses) = published(&["placed"], |request| Reply::Json(201, request.body.clone())).await;
+        assert_eq!(requests.len(), 1);
+        assert_eq!(
+            (requests[0].method.as_str(), requests[0].path.as_str()),
+            ("POST", "/apis/events.k8s.io/v1/namespaces/default/events")
+        );
+        assert_eq!(requests[0].body["note"], "placed");
+        assert!(!losses.contains("berth_events_dropped_total"), "{losses}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_cannot_be_published_is_counted_and_nothing_else() {
+        let (_, losses) = published(&["placed"], |_| Reply::Cut).await;
+        assert!(losses.contains(r#"berth_events_dropped_total{cause="failed"} 1"#), "{losses}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_queue_is_bounded_and_the_end_does_not_wait_for_a_hanging_server() {
+        let began = tokio::time::Instant::now();
+        let notes = vec!["placed"; QUEUE + 3];
+        let (_, losses) = published(&notes, |_| Reply::Hang).await;
+        assert!(losses.contains(r#"berth_events_dropped_total{cause="queue_full"} 3"#), "{losses}");
+        assert!(began.elapsed() <= LAST_WORDS + Duration::from_millis(10));
+    }
+
+    #[test]
+    fn a_long_note_is_cut_between_characters() {
+        let note = shortened("ä".repeat(600), LONGEST_NOTE);
+        assert_eq!(note.len(), 1024);
+        assert_eq!(shortened("äb".to_owned(), 1), "");
+    }
+}

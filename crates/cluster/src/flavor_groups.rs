@@ -1,0 +1,239 @@
+//! The flavor groups, read from the Knowledge object `flavor-groups` once per version and shared. It decides which of
+//! them count: the newest readable ones, and while a newer version is unreadable the last good ones, with the reason and
+//! the time since when. What to do about their age is decided by those who ask.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use berth_core::{
+    ClusterName,
+    flavor::{FlavorError, FlavorGroups, Parsed},
+};
+use berth_crds::{Knowledge, names};
+use serde_json::Value;
+use thiserror::Error;
+use tokio::time::Instant;
+use tracing::warn;
+
+use crate::{Class, Classified, Completeness, Malformed, ObjectKey, Store, lock::lock};
+
+/// Why the flavor groups cannot be read (document 20 section 12.2).
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FlavorGroupsError {
+    /// The object is missing or does not decode.
+    #[error("failed to get flavor groups knowledge: {0}")]
+    Missing(String),
+    /// It says of itself that it is not ready.
+    #[error("flavor groups knowledge is not ready")]
+    NotReady,
+    /// Its content is not what it should be.
+    #[error(transparent)]
+    Unreadable(#[from] FlavorError),
+}
+
+impl Classified for FlavorGroupsError {
+    fn class(&self) -> Class {
+        Class::Later
+    }
+}
+
+/// The flavor groups that count at the moment.
+#[derive(Clone, Debug)]
+pub struct KnownFlavorGroups {
+    /// The groups.
+    pub groups: Arc<FlavorGroups>,
+    /// Set while they are not those of the newest version.
+    pub outdated: Option<Outdated>,
+}
+
+/// Why older flavor groups count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outdated {
+    /// What is wrong with the newest version.
+    pub error: FlavorGroupsError,
+    /// For how long we have known.
+    pub age: Duration,
+}
+
+/// Gives the flavor groups to everybody. Clones share what was read.
+#[derive(Clone)]
+pub struct FlavorGroupsCache {
+    store: Store<Knowledge>,
+    key: ObjectKey,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The version that was read last, and what came of it.
+    read: Option<(String, Result<(), FlavorGroupsError>)>,
+    /// The last good ones.
+    groups: Option<Arc<FlavorGroups>>,
+    /// Since when the newest version is unreadable.
+    outdated_since: Option<Instant>,
+}
+
+impl FlavorGroupsCache {
+    /// Reads from `store`; Knowledge lives in the home cluster.
+    pub fn new(store: Store<Knowledge>) -> Self {
+        let key = ObjectKey::new(ClusterName::home(), names::FLAVOR_GROUPS);
+        Self { store, key, state: Arc::default() }
+    }
+
+    /// The flavor groups that count, or why there are none.
+    pub fn get(&self) -> Result<KnownFlavorGroups, FlavorGroupsError> {
+        let mut state = lock(&self.state);
+        let error = self.newest(&mut state).err();
+        let since = error.as_ref().map(|_| *state.outdated_since.get_or_insert_with(Instant::now));
+        state.outdated_since = since;
+        let outdated = error.clone().zip(since).map(|(error, since)| Outdated { error, age: since.elapsed() });
+        match (&state.groups, error) {
+            (Some(groups), _) => Ok(KnownFlavorGroups { groups: groups.clone(), outdated }),
+            (None, Some(error)) => Err(error),
+            (None, None) => Err(FlavorGroupsError::NotReady),
+        }
+    }
+
+    /// Reads the newest version unless it was the last one that was read.
+    fn newest(&self, state: &mut State) -> Result<(), FlavorGroupsError> {
+        if let Some(malformed) = self.malformed() {
+            return Err(FlavorGroupsError::Missing(malformed.error.to_string()));
+        }
+        let knowledge = self.store.get(&self.key).ok_or_else(|| self.missing())?;
+        let version = format!("{:?}/{:?}", knowledge.metadata.uid, knowledge.metadata.resource_version);
+        match &state.read {
+            Some((read, outcome)) if *read == version => outcome.clone(),
+            _ => {
+                let outcome = content(&knowledge).map(|parsed| state.groups = Some(accepted(parsed)));
+                if let Err(error) = &outcome {
+                    warn!(object = %self.key, error = %error, "the flavor groups cannot be read; the last good ones stay");
+                }
+                state.read = Some((version, outcome.clone()));
+                outcome
+            }
+        }
+    }
+
+    fn malformed(&self) -> Option<Malformed> {
+        self.store.malformed().into_iter().find(|malformed| malformed.key == self.key)
+    }
+
+    fn missing(&self) -> FlavorGroupsError {
+        FlavorGroupsError::Missing(match self.store.completeness(&self.key.cluster) {
+            Completeness::Complete => format!("knowledges.cortex.cloud {:?} not found", &*self.key.name),
+            Completeness::Partial { why } => format!("Knowledge objects are not completely known: {why}"),
+        })
+    }
+}
+
+fn content(knowledge: &Knowledge) -> Result<Parsed, FlavorGroupsError> {
+    let status = knowledge.status.as_ref();
+    let ready = status.and_then(|status| status.conditions.iter().find(|condition| condition.type_ == "Ready"));
+    if ready.is_none_or(|condition| condition.status != "True") {
+        return Err(FlavorGroupsError::NotReady);
+    }
+    let raw = status.and_then(|status| status.raw.as_ref()).unwrap_or(&Value::Null);
+    Ok(FlavorGroups::parse(raw)?)
+}
+
+fn accepted(parsed: Parsed) -> Arc<FlavorGroups> {
+    for reason in &parsed.skipped {
+        warn!(reason, "a flavor group is left out");
+    }
+    Arc::new(parsed.groups)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::Guarded;
+
+    fn knowledge(version: u32, ready: &str, raw: &Value) -> Value {
+        json!({
+            "apiVersion": "cortex.cloud/v1alpha1", "kind": "Knowledge",
+            "metadata": { "name": "flavor-groups", "uid": "u", "resourceVersion": version.to_string() },
+            "spec": { "schedulingDomain": "nova" },
+            "status": {
+                "raw": raw,
+                "conditions": [{
+                    "type": "Ready", "status": ready, "reason": "R", "message": "", "lastTransitionTime": "2026-03-01T08:00:00Z",
+                }],
+            },
+        })
+    }
+
+    fn groups(name: &str) -> Value {
+        json!({ "features": [{ "name": name, "flavors": [{ "name": "f", "vcpus": 1, "memoryMB": 1024 }] }] })
+    }
+
+    fn cache(store: &Store<Knowledge>) -> FlavorGroupsCache {
+        store.init(&ClusterName::home());
+        store.init_done(&ClusterName::home());
+        FlavorGroupsCache::new(store.clone())
+    }
+
+    fn apply(store: &Store<Knowledge>, object: Value) {
+        let object: Guarded<Knowledge> = serde_json::from_value(object).unwrap();
+        store.applied(&ClusterName::home(), object);
+    }
+
+    fn names(known: &KnownFlavorGroups) -> Vec<String> {
+        known.groups.iter().map(|group| group.name.to_string()).collect()
+    }
+
+    #[test]
+    fn a_version_is_read_once_and_shared() {
+        let store = Store::new(&[]);
+        let cache = cache(&store);
+        apply(&store, knowledge(1, "True", &groups("a")));
+        let (first, second) = (cache.get().unwrap(), cache.get().unwrap());
+        assert!(Arc::ptr_eq(&first.groups, &second.groups));
+        apply(&store, knowledge(2, "True", &groups("b")));
+        assert_eq!(names(&cache.get().unwrap()), ["b"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_good_groups_stay_with_age_and_error() {
+        let store = Store::new(&[]);
+        let cache = cache(&store);
+        apply(&store, knowledge(1, "True", &groups("a")));
+        cache.get().unwrap();
+        apply(&store, knowledge(2, "False", &groups("b")));
+        cache.get().unwrap();
+        tokio::time::sleep(Duration::from_secs(7)).await;
+        let known = cache.get().unwrap();
+        assert_eq!(names(&known), ["a"]);
+        assert_eq!(known.outdated, Some(Outdated { error: FlavorGroupsError::NotReady, age: Duration::from_secs(7) }));
+        apply(&store, knowledge(3, "True", &groups("c")));
+        let known = cache.get().unwrap();
+        assert_eq!((names(&known), known.outdated), (vec!["c".to_owned()], None));
+    }
+
+    #[test]
+    fn errors_have_the_texts_of_document_20() {
+        let store = Store::new(&[]);
+        let error = |cache: &FlavorGroupsCache| cache.get().unwrap_err().to_string();
+        assert_eq!(
+            error(&FlavorGroupsCache::new(store.clone())),
+            "failed to get flavor groups knowledge: Knowledge objects are not completely known: it is not watched"
+        );
+        let cache = cache(&store);
+        assert_eq!(
+            error(&cache),
+            "failed to get flavor groups knowledge: knowledges.cortex.cloud \"flavor-groups\" not found"
+        );
+        apply(&store, knowledge(1, "False", &groups("a")));
+        assert_eq!(error(&cache), "flavor groups knowledge is not ready");
+        apply(&store, knowledge(2, "True", &json!([1])));
+        assert!(error(&cache).starts_with("failed to unbox flavor group features: "), "{}", error(&cache));
+        apply(
+            &store,
+            json!({ "metadata": { "name": "flavor-groups", "uid": "u", "resourceVersion": "3" }, "spec": 1 }),
+        );
+        assert!(error(&cache).starts_with("failed to get flavor groups knowledge: "), "{}", error(&cache));
+    }
+}

@@ -1,0 +1,94 @@
+//! The indexes of document 10 section 11 (and U53) over our kinds: by commitment, project, VM and host. A controller
+//! makes its store with the list of the kind and asks with the single constants.
+
+use std::collections::BTreeSet;
+
+use berth_crds::{CommittedResource, Hypervisor, Reservation};
+
+use crate::Index;
+
+/// Commitments by `spec.commitmentUUID`.
+pub const COMMITMENT_BY_UUID: Index<CommittedResource> =
+    Index { name: "commitment", keys: |commitment| vec![commitment.spec.commitment_uuid.clone()] };
+
+/// Commitments by `spec.projectID`.
+pub const COMMITMENT_BY_PROJECT: Index<CommittedResource> =
+    Index { name: "project", keys: |commitment| vec![commitment.spec.project_id.clone()] };
+
+/// Slots by the UUID of their commitment.
+pub const RESERVATION_BY_COMMITMENT: Index<Reservation> = Index { name: "commitment", keys: commitment_of };
+
+/// Slots by the VMs that they expect: the keys of `spec.committedResourceReservation.allocations`.
+pub const RESERVATION_BY_VM: Index<Reservation> = Index { name: "vm", keys: vms_of };
+
+/// Reservations of every type by the hosts that they are on: `spec.targetHost` and `status.host`.
+pub const RESERVATION_BY_HOST: Index<Reservation> = Index { name: "host", keys: hosts_of };
+
+/// Hosts by the VMs that run on them: the ids in `status.instances`.
+pub const HYPERVISOR_BY_VM: Index<Hypervisor> = Index { name: "vm", keys: instances_of };
+
+/// All indexes of CommittedResource.
+pub const COMMITMENT_INDEXES: &[Index<CommittedResource>] = &[COMMITMENT_BY_UUID, COMMITMENT_BY_PROJECT];
+
+/// All indexes of Reservation.
+pub const RESERVATION_INDEXES: &[Index<Reservation>] =
+    &[RESERVATION_BY_COMMITMENT, RESERVATION_BY_VM, RESERVATION_BY_HOST];
+
+/// All indexes of Hypervisor.
+pub const HYPERVISOR_INDEXES: &[Index<Hypervisor>] = &[HYPERVISOR_BY_VM];
+
+fn commitment_of(reservation: &Reservation) -> Vec<String> {
+    let slot = reservation.spec.committed_resource_reservation.as_ref();
+    slot.and_then(|slot| slot.commitment_uuid.clone()).into_iter().collect()
+}
+
+fn vms_of(reservation: &Reservation) -> Vec<String> {
+    let slot = reservation.spec.committed_resource_reservation.as_ref();
+    slot.map(|slot| slot.allocations.keys().cloned().collect()).unwrap_or_default()
+}
+
+fn hosts_of(reservation: &Reservation) -> Vec<String> {
+    let status = reservation.status.as_ref().and_then(|status| status.host.as_ref());
+    let hosts: BTreeSet<_> = [reservation.spec.target_host.as_ref(), status].into_iter().flatten().cloned().collect();
+    hosts.into_iter().collect()
+}
+
+fn instances_of(host: &Hypervisor) -> Vec<String> {
+    let status = host.status.as_ref();
+    status.map(|status| status.instances.iter().map(|vm| vm.id.clone()).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_slot_is_found_by_commitment_vm_and_both_hosts() {
+        let slot: Reservation = serde_json::from_value(json!({
+            "apiVersion": "cortex.cloud/v1alpha1", "kind": "Reservation", "metadata": { "name": "slot-1" },
+            "spec": {
+                "type": "CommittedResourceReservation", "targetHost": "h2",
+                "committedResourceReservation": {
+                    "commitmentUUID": "c-1",
+                    "allocations": { "vm-1": { "creationTimestamp": "2026-03-01T08:00:00Z", "resources": {} } },
+                },
+            },
+            "status": { "host": "h1" },
+        }))
+        .unwrap();
+        assert_eq!((RESERVATION_BY_COMMITMENT.keys)(&slot), ["c-1"]);
+        assert_eq!((RESERVATION_BY_VM.keys)(&slot), ["vm-1"]);
+        assert_eq!((RESERVATION_BY_HOST.keys)(&slot), ["h1", "h2"]);
+    }
+
+    #[test]
+    fn a_slot_in_place_is_on_one_host_and_an_unplaced_one_on_none() {
+        let mut slot = Reservation::default();
+        assert!((RESERVATION_BY_HOST.keys)(&slot).is_empty());
+        slot.spec.target_host = Some("h1".to_owned());
+        slot.status.get_or_insert_default().host = Some("h1".to_owned());
+        assert_eq!((RESERVATION_BY_HOST.keys)(&slot), ["h1"]);
+    }
+}

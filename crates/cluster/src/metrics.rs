@@ -1,0 +1,144 @@
+//! The metrics of this crate, declared once and handed down. Labels are kinds, clusters, controllers and closed sets of
+//! outcomes, never names of objects.
+
+use std::sync::Arc;
+
+use berth_telemetry::metrics::{Kind::*, Metric, Metrics, MetricsError};
+use prometheus::{HistogramVec, IntCounterVec, IntGaugeVec};
+
+const RUNS: Metric = Metric {
+    name: "berth_controller_runs_total",
+    kind: Counter,
+    labels: &["controller", "outcome"],
+    help: "Looks at an object, by outcome: done, again (another look was ordered) or failed.",
+};
+const FAILURES: Metric = Metric {
+    name: "berth_controller_failures_total",
+    kind: Counter,
+    labels: &["controller", "class"],
+    help: "Failed looks, by class: soon (decided on old facts), later (something does not answer), user (somebody must act).",
+};
+const DURATION: Metric = Metric {
+    name: "berth_controller_run_duration_seconds",
+    kind: Histogram,
+    labels: &["controller"],
+    help: "Duration of a look at an object in seconds.",
+};
+const BACKING_OFF: Metric = Metric {
+    name: "berth_controller_backing_off_objects",
+    kind: Gauge,
+    labels: &["controller"],
+    help: "Objects whose last look failed.",
+};
+const OBJECTS: Metric = Metric {
+    name: "berth_store_objects",
+    kind: Gauge,
+    labels: &["kind", "cluster"],
+    help: "Readable objects in the store.",
+};
+const MALFORMED: Metric = Metric {
+    name: "berth_store_malformed_objects",
+    kind: Gauge,
+    labels: &["kind", "cluster"],
+    help: "Objects whose newest state does not decode.",
+};
+const COMPLETE: Metric = Metric {
+    name: "berth_store_complete",
+    kind: Gauge,
+    labels: &["kind", "cluster"],
+    help: "1 if the store shows all objects of the cluster, 0 if it is not synced, its watch fails or objects are malformed.",
+};
+const WATCH_FAILURES: Metric = Metric {
+    name: "berth_watch_failures_total",
+    kind: Counter,
+    labels: &["kind", "cluster"],
+    help: "Failed lists and watches.",
+};
+const WRITES: Metric = Metric {
+    name: "berth_writes_total",
+    kind: Counter,
+    labels: &["kind", "verb", "outcome"],
+    help: "Writes by outcome: ok, gone, conflict, exists, refused, unavailable, unknown.",
+};
+const IN_DOUBT: Metric = Metric {
+    name: "berth_writes_in_doubt",
+    kind: Gauge,
+    labels: &["kind"],
+    help: "Objects of which we do not know whether our last write took effect.",
+};
+const EVENTS_DROPPED: Metric = Metric {
+    name: "berth_events_dropped_total",
+    kind: Counter,
+    labels: &["cause"],
+    help: "Kubernetes events that were not published: queue_full or failed.",
+};
+
+/// From a planned no-op to a plan with hundreds of writes.
+const SECONDS: &[f64] = &[0.0005, 0.002, 0.01, 0.05, 0.2, 1.0, 5.0, 20.0, 60.0];
+
+/// Everything that this crate counts.
+#[derive(Clone, Debug)]
+pub struct ClusterMetrics {
+    /// For [`crate::run`].
+    pub controllers: Arc<ControllerMetrics>,
+    /// For [`crate::feed`].
+    pub stores: Arc<StoreMetrics>,
+    /// For [`crate::Writer`].
+    pub writes: Arc<WriteMetrics>,
+    /// For [`crate::Events`].
+    pub events: Arc<EventMetrics>,
+}
+
+/// What controllers count.
+#[derive(Debug)]
+pub struct ControllerMetrics {
+    pub(crate) runs: IntCounterVec,
+    pub(crate) failures: IntCounterVec,
+    pub(crate) duration: HistogramVec,
+    pub(crate) backing_off: IntGaugeVec,
+}
+
+/// What is shown of stores and their watches.
+#[derive(Debug)]
+pub struct StoreMetrics {
+    pub(crate) objects: IntGaugeVec,
+    pub(crate) malformed: IntGaugeVec,
+    pub(crate) complete: IntGaugeVec,
+    pub(crate) watch_failures: IntCounterVec,
+    pub(crate) in_doubt: IntGaugeVec,
+}
+
+/// What writers count.
+#[derive(Debug)]
+pub struct WriteMetrics {
+    pub(crate) writes: IntCounterVec,
+}
+
+/// What the publisher of events counts.
+#[derive(Debug)]
+pub struct EventMetrics {
+    pub(crate) dropped: IntCounterVec,
+}
+
+impl ClusterMetrics {
+    /// Registers all metrics of this crate; to be called once per process.
+    pub fn register(metrics: &Metrics) -> Result<Self, MetricsError> {
+        Ok(Self {
+            controllers: Arc::new(ControllerMetrics {
+                runs: metrics.counter(&RUNS)?,
+                failures: metrics.counter(&FAILURES)?,
+                duration: metrics.histogram(&DURATION, SECONDS)?,
+                backing_off: metrics.gauge(&BACKING_OFF)?,
+            }),
+            stores: Arc::new(StoreMetrics {
+                objects: metrics.gauge(&OBJECTS)?,
+                malformed: metrics.gauge(&MALFORMED)?,
+                complete: metrics.gauge(&COMPLETE)?,
+                watch_failures: metrics.counter(&WATCH_FAILURES)?,
+                in_doubt: metrics.gauge(&IN_DOUBT)?,
+            }),
+            writes: Arc::new(WriteMetrics { writes: metrics.counter(&WRITES)? }),
+            events: Arc::new(EventMetrics { dropped: metrics.counter(&EVENTS_DROPPED)? }),
+        })
+    }
+}

@@ -1,0 +1,365 @@
+//! Whether a cluster is fit for us: the version of its API server, the kinds that we need, the rights that we have. It
+//! reports everything that is missing at once, each in one line that says what to do.
+
+use std::{collections::BTreeMap, fmt, future::Future};
+
+use berth_core::ClusterName;
+use futures::{StreamExt, stream};
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
+use kube::{Api, api::PostParams};
+use thiserror::Error;
+use tokio::time::timeout;
+
+use crate::{Cluster, Kind, chain, connect::READ_DEADLINE};
+
+/// The oldest API server that knows all that our CRDs use (ruling U16).
+const OLDEST: (u32, u32) = (1, 31);
+
+/// Questions that are asked at the same time.
+const AT_ONCE: usize = 8;
+
+/// What may be done with a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verb {
+    /// Read one object.
+    Get,
+    /// Read all objects.
+    List,
+    /// Follow changes.
+    Watch,
+    /// Create objects.
+    Create,
+    /// Replace objects.
+    Update,
+    /// Change parts of objects.
+    Patch,
+    /// Delete objects.
+    Delete,
+}
+
+impl Verb {
+    /// Reading a kind as stores do.
+    pub const READ: &'static [Self] = &[Self::Get, Self::List, Self::Watch];
+
+    /// As RBAC writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Watch => "watch",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A resource that must be served, and what we must be allowed to do with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need {
+    group: String,
+    version: String,
+    plural: String,
+    subresource: Option<&'static str>,
+    namespace: Option<String>,
+    verbs: Vec<Verb>,
+}
+
+impl Need {
+    /// Objects of a kind.
+    pub fn kind<K: Kind>(verbs: &[Verb]) -> Self {
+        Self {
+            group: K::group(&()).into_owned(),
+            version: K::version(&()).into_owned(),
+            plural: K::plural(&()).into_owned(),
+            subresource: None,
+            namespace: None,
+            verbs: verbs.to_vec(),
+        }
+    }
+
+    /// The status of objects of a kind.
+    pub fn status<K: Kind>(verbs: &[Verb]) -> Self {
+        Self { subresource: Some("status"), ..Self::kind::<K>(verbs) }
+    }
+
+    /// A resource of a namespace, for example `coordination.k8s.io`, `v1`, `leases`.
+    pub fn namespaced(group: &str, version: &str, plural: &str, namespace: &str, verbs: &[Verb]) -> Self {
+        Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            plural: plural.to_owned(),
+            subresource: None,
+            namespace: Some(namespace.to_owned()),
+            verbs: verbs.to_vec(),
+        }
+    }
+
+    /// Publishing events about cluster scoped objects (ruling U39).
+    pub fn events() -> Self {
+        Self::namespaced("events.k8s.io", "v1", "events", "default", &[Verb::Create, Verb::Patch])
+    }
+
+    fn group_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// As it is called in RBAC and in the list of what a group serves.
+    fn resource(&self) -> String {
+        self.subresource.map_or_else(|| self.plural.clone(), |sub| format!("{}/{sub}", self.plural))
+    }
+}
+
+/// Something that a cluster lacks.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Error)]
+pub enum Preflight {
+    /// The API server is too old.
+    #[error("cluster {cluster}: the API server has version {found}; upgrade it to {}.{} or newer", OLDEST.0, OLDEST.1)]
+    Version {
+        /// Which cluster.
+        cluster: ClusterName,
+        /// What it has.
+        found: String,
+    },
+    /// A resource is not served.
+    #[error(
+        "cluster {cluster}: {resource} of {group_version} is not served; install the CRD that defines it, in this version"
+    )]
+    NotServed {
+        /// Which cluster.
+        cluster: ClusterName,
+        /// API group and version.
+        group_version: String,
+        /// The resource.
+        resource: String,
+    },
+    /// A right is missing.
+    #[error(
+        "cluster {cluster}: we may not {verbs} {resource}{place}; grant it with a {role} and a binding to our account"
+    )]
+    NotAllowed {
+        /// Which cluster.
+        cluster: ClusterName,
+        /// What is not allowed, separated by commas.
+        verbs: String,
+        /// The resource, with its group.
+        resource: String,
+        /// The namespace, as it stands in the text.
+        place: String,
+        /// The kind of role to be changed.
+        role: &'static str,
+    },
+    /// The question was not answered.
+    #[error("cluster {cluster}: cannot find out {question}: {reason}")]
+    Unanswered {
+        /// Which cluster.
+        cluster: ClusterName,
+        /// What we wanted to know.
+        question: String,
+        /// What happened.
+        reason: String,
+    },
+}
+
+/// Checks `cluster` against `needs`; gives everything that is wrong, sorted and each once.
+pub async fn preflight(cluster: &Cluster, needs: &[Need]) -> Result<(), Vec<Preflight>> {
+    let (version, served, allowed) =
+        futures::join!(check_version(cluster), check_served(cluster, needs), check_allowed(cluster, needs));
+    let mut problems: Vec<_> = version.into_iter().chain(served).chain(allowed).collect();
+    problems.sort();
+    problems.dedup();
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+async fn check_version(cluster: &Cluster) -> Option<Preflight> {
+    let info = match ask(cluster, "its version", cluster.client.apiserver_version()).await {
+        Ok(info) => info,
+        Err(problem) => return Some(problem),
+    };
+    let version = (number(&info.major), number(&info.minor));
+    (version < OLDEST).then(|| Preflight::Version { cluster: cluster.name.clone(), found: info.git_version })
+}
+
+/// The leading digits: managed clusters say `31+`.
+fn number(text: &str) -> u32 {
+    let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or(0)
+}
+
+async fn check_served(cluster: &Cluster, needs: &[Need]) -> Vec<Preflight> {
+    let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for need in needs {
+        groups.entry(need.group_version()).or_default().push(need.resource());
+    }
+    let missing = stream::iter(groups).map(|(group_version, wanted)| missing(cluster, group_version, wanted));
+    missing.buffer_unordered(AT_ONCE).collect::<Vec<_>>().await.concat()
+}
+
+async fn missing(cluster: &Cluster, group_version: String, wanted: Vec<String>) -> Vec<Preflight> {
+    let question = format!("what {group_version} serves");
+    let answer = async {
+        let answer = match group_version.as_str() {
+            "v1" => cluster.client.list_core_api_resources("v1").await,
+            other => cluster.client.list_api_group_resources(other).await,
+        };
+        match answer {
+            Ok(list) => Ok(list.resources.into_iter().map(|resource| resource.name).collect()),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    };
+    let served: Vec<String> = match ask(cluster, &question, answer).await {
+        Ok(served) => served,
+        Err(problem) => return vec![problem],
+    };
+    let not_served = wanted.into_iter().filter(|resource| !served.contains(resource));
+    let problem = |resource| Preflight::NotServed {
+        cluster: cluster.name.clone(),
+        group_version: group_version.clone(),
+        resource,
+    };
+    not_served.map(problem).collect()
+}
+
+async fn check_allowed(cluster: &Cluster, needs: &[Need]) -> Vec<Preflight> {
+    let problems = stream::iter(needs).map(|need| denied(cluster, need)).buffered(AT_ONCE);
+    problems.collect::<Vec<_>>().await.concat()
+}
+
+async fn denied(cluster: &Cluster, need: &Need) -> Vec<Preflight> {
+    let mut verbs = Vec::new();
+    for verb in &need.verbs {
+        match may(cluster, need, *verb).await {
+            Ok(true) => {}
+            Ok(false) => verbs.push(verb.as_str()),
+            Err(problem) => return vec![problem],
+        }
+    }
+    if verbs.is_empty() {
+        return Vec::new();
+    }
+    let group = if need.group.is_empty() { String::new() } else { format!(".{}", need.group) };
+    vec![Preflight::NotAllowed {
+        cluster: cluster.name.clone(),
+        verbs: verbs.join(", "),
+        resource: format!("{}{group}", need.resource()),
+        place: need.namespace.as_ref().map(|namespace| format!(" in namespace {namespace}")).unwrap_or_default(),
+        role: if need.namespace.is_some() { "Role" } else { "ClusterRole" },
+    }]
+}
+
+async fn may(cluster: &Cluster, need: &Need, verb: Verb) -> Result<bool, Preflight> {
+    let attributes = ResourceAttributes {
+        group: Some(need.group.clone()),
+        version: Some(need.version.clone()),
+        resource: Some(need.plural.clone()),
+        subresource: need.subresource.map(str::to_owned),
+        namespace: need.namespace.clone(),
+        verb: Some(verb.as_str().to_owned()),
+        ..ResourceAttributes::default()
+    };
+    let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), non_resource_attributes: None };
+    let review = SelfSubjectAccessReview { spec, ..SelfSubjectAccessReview::default() };
+    let api: Api<SelfSubjectAccessReview> = Api::all(cluster.client.clone());
+    let question = format!("whether we may {verb} {}", need.resource());
+    let answer = ask(cluster, &question, api.create(&PostParams::default(), &review)).await?;
+    Ok(answer.status.is_some_and(|status| status.allowed))
+}
+
+async fn ask<T>(
+    cluster: &Cluster,
+    question: &str,
+    answer: impl Future<Output = kube::Result<T>>,
+) -> Result<T, Preflight> {
+    let reason = match timeout(READ_DEADLINE, answer).await {
+        Ok(Ok(answer)) => return Ok(answer),
+        Ok(Err(kube::Error::Api(status))) => format!("{} ({})", status.message, status.code),
+        Ok(Err(error)) => chain(&error),
+        Err(_) => format!("no answer within {} s", READ_DEADLINE.as_secs()),
+    };
+    Err(Preflight::Unanswered { cluster: cluster.name.clone(), question: question.to_owned(), reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::testing::{Reply, Request, Thing, scripted};
+
+    fn needs() -> [Need; 3] {
+        [Need::kind::<Thing>(&[Verb::Get, Verb::Delete]), Need::status::<Thing>(&[Verb::Patch]), Need::events()]
+    }
+
+    fn version(minor: &str) -> Value {
+        json!({
+            "major": "1", "minor": minor, "gitVersion": format!("v1.{minor}.0"), "gitCommit": "", "gitTreeState": "",
+            "buildDate": "", "goVersion": "", "compiler": "", "platform": "",
+        })
+    }
+
+    fn resources(names: &[&str]) -> Value {
+        let resource = |name| json!({ "name": name, "singularName": "", "namespaced": false, "kind": "", "verbs": [] });
+        json!({ "groupVersion": "", "resources": names.iter().map(resource).collect::<Vec<_>>() })
+    }
+
+    fn review(request: &Request, denied: &[&str]) -> Reply {
+        let verb = request.body.pointer("/spec/resourceAttributes/verb").and_then(Value::as_str).unwrap();
+        let allowed = !denied.contains(&verb);
+        Reply::Json(201, json!({ "metadata": {}, "spec": {}, "status": { "allowed": allowed } }))
+    }
+
+    async fn problems(
+        minor: &'static str,
+        things: &'static [&'static str],
+        denied: &'static [&'static str],
+    ) -> Vec<String> {
+        let cluster = scripted(move |request| match request.path.as_str() {
+            "/version" => Reply::Json(200, version(minor)),
+            "/apis/test.berth/v1" => Reply::Json(200, resources(things)),
+            "/apis/events.k8s.io/v1" => Reply::Json(200, resources(&["events"])),
+            _ => review(request, denied),
+        });
+        match preflight(&cluster, &needs()).await {
+            Ok(()) => Vec::new(),
+            Err(problems) => problems.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_fit_cluster_has_no_problems() {
+        assert!(problems("31+", &["things", "things/status"], &[]).await.is_empty());
+    }
+
+    #[tokio::test]
+    async fn every_problem_is_reported_and_says_what_to_do() {
+        let found = problems("29", &["things"], &["delete", "patch"]).await;
+        assert_eq!(
+            found,
+            [
+                "cluster home: the API server has version v1.29.0; upgrade it to 1.31 or newer",
+                "cluster home: things/status of test.berth/v1 is not served; install the CRD that defines it, in this version",
+                "cluster home: we may not delete things.test.berth; grant it with a ClusterRole and a binding to our account",
+                "cluster home: we may not patch events.events.k8s.io in namespace default; grant it with a Role and a binding \
+                 to our account",
+                "cluster home: we may not patch things/status.test.berth; grant it with a ClusterRole and a binding to our \
+                 account",
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn an_unanswered_question_is_a_problem() {
+        let cluster = scripted(|_| Reply::Cut);
+        let problems = preflight(&cluster, &[Need::kind::<Thing>(&[Verb::Get])]).await.unwrap_err();
+        assert_eq!(problems.len(), 3);
+        assert!(problems.iter().all(|problem| problem.to_string().starts_with("cluster home: cannot find out ")));
+    }
+}

@@ -1,0 +1,361 @@
+//! The store of one kind: each object once in memory, with secondary indexes and listeners. It decides what readers see
+//! and in which order listeners hear of changes, and whether a read may be taken for complete. Which of two reports is
+//! the newer one is decided in `entries`; where reports come from, in `watch` and `write`.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, RwLock},
+};
+
+use berth_core::ClusterName;
+use kube::Resource;
+use serde_json::Value;
+use tokio::sync::watch;
+
+mod completeness;
+mod entries;
+mod index;
+mod sending;
+
+pub use completeness::{Complete, Completeness, Partial};
+use entries::{Entries, Report};
+pub use index::Index;
+use index::Indexes;
+pub(crate) use sending::{Asking, Sending};
+
+use crate::{
+    Guarded, Kind, ObjectKey, kind_name,
+    lock::{lock, read, write},
+};
+
+/// An object and its key.
+#[derive(Clone, Debug)]
+pub struct Entry<K> {
+    /// Where it lives and what it is called.
+    pub key: ObjectKey,
+    /// The object itself.
+    pub object: Arc<K>,
+}
+
+/// What happened to one object.
+///
+/// `old` and `new` are the last readable states. They are the same when an object has begun or ceased to be malformed
+/// without a readable change, and both `None` when an object was never readable: look at [`Store::malformed`] then.
+#[derive(Clone, Debug)]
+pub struct Change<K> {
+    /// Which object.
+    pub key: ObjectKey,
+    /// What was there before.
+    pub old: Option<Arc<K>>,
+    /// What is there now.
+    pub new: Option<Arc<K>>,
+}
+
+/// An object whose newest state does not decode.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Malformed {
+    /// Which object.
+    pub key: ObjectKey,
+    /// What is wrong with it.
+    pub error: Arc<str>,
+    /// Its newest state as the API server sent it.
+    pub raw: Arc<Value>,
+}
+
+type Listener<K> = Box<dyn Fn(&Change<K>) + Send + Sync>;
+
+/// All objects of a kind in all clusters, as far as this process knows. Clones share it.
+pub struct Store<K: 'static> {
+    shared: Arc<Shared<K>>,
+}
+
+struct Shared<K: 'static> {
+    /// Held while a change takes effect and is told, so that all listeners hear all changes in the same order.
+    listeners: Mutex<Vec<Listener<K>>>,
+    data: RwLock<Data<K>>,
+    synced: watch::Sender<bool>,
+}
+
+struct Data<K: 'static> {
+    clusters: BTreeMap<ClusterName, Member<K>>,
+    indexes: Indexes<K>,
+}
+
+/// One cluster of the store.
+struct Member<K> {
+    entries: Entries<K>,
+    /// Why the watch does not get through at the moment.
+    failing: Option<String>,
+}
+
+impl<K> Clone for Store<K> {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone() }
+    }
+}
+
+impl<K: Kind> fmt::Debug for Store<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("kind", &kind_name::<K>()).field("len", &self.len()).finish()
+    }
+}
+
+impl<K: Kind> Store<K> {
+    /// An empty store with these indexes. A cluster becomes part of it when its watch is set up, see [`crate::feed`].
+    pub fn new(indexes: &'static [Index<K>]) -> Self {
+        let data = Data { clusters: BTreeMap::new(), indexes: Indexes::new(indexes) };
+        let shared = Shared { listeners: Mutex::default(), data: RwLock::new(data), synced: watch::Sender::new(false) };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The object, if there is a readable one.
+    pub fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
+        read(&self.shared.data).get(key).cloned()
+    }
+
+    /// All readable objects, by ascending key.
+    pub fn all(&self) -> Vec<Entry<K>> {
+        read(&self.shared.data).clusters.values().flat_map(Member::all).collect()
+    }
+
+    /// The readable objects with this value, by ascending key.
+    ///
+    /// An index that the store was not made with is answered by walking through all objects.
+    pub fn select(&self, index: &Index<K>, value: &str) -> Vec<Entry<K>> {
+        let data = read(&self.shared.data);
+        match data.indexes.select(index, value) {
+            Some(keys) => keys.into_iter().filter_map(|key| data.entry(key)).collect(),
+            None => {
+                let all = data.clusters.values().flat_map(Member::all);
+                all.filter(|entry| index.values(&entry.object).contains(value)).collect()
+            }
+        }
+    }
+
+    /// How many readable objects there are.
+    pub fn len(&self) -> usize {
+        read(&self.shared.data).clusters.values().map(|member| member.entries.all().count()).sum()
+    }
+
+    /// How many readable objects there are in `cluster`.
+    pub(crate) fn len_of(&self, cluster: &ClusterName) -> usize {
+        read(&self.shared.data).clusters.get(cluster).map_or(0, |member| member.entries.all().count())
+    }
+
+    /// True if there is no readable object.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Registers a listener for every change from now on.
+    ///
+    /// Listeners are called one after the other in the order of registration, for all changes in the order in which
+    /// they take effect, on the thread that brought the change and before it goes on. So a listener that keeps state
+    /// must be registered before one that wakes somebody who reads that state. A listener must not block and must not
+    /// change this store; reading it is fine.
+    pub fn on_change(&self, listener: impl Fn(&Change<K>) + Send + Sync + 'static) {
+        lock(&self.shared.listeners).push(Box::new(listener));
+    }
+
+    /// Whether what the store shows of `cluster` is all there is.
+    pub fn completeness(&self, cluster: &ClusterName) -> Completeness {
+        let data = read(&self.shared.data);
+        let why = match data.clusters.get(cluster) {
+            None => Some("it is not watched".to_owned()),
+            Some(member) => member.why_partial(),
+        };
+        why.map_or(Completeness::Complete, |why| Completeness::Partial { why })
+    }
+
+    /// Reading access for decisions that must not rest on a partial read (decision D5): deletions, and conclusions from
+    /// the absence of an object.
+    pub fn complete(&self, cluster: &ClusterName) -> Result<Complete<'_, K>, Partial> {
+        match self.completeness(cluster) {
+            Completeness::Complete => Ok(Complete::new(self, cluster.clone())),
+            Completeness::Partial { why } => Err(Partial { kind: kind_name::<K>(), cluster: cluster.clone(), why }),
+        }
+    }
+
+    /// Whether the store follows `cluster`: its first list is complete and its watch gets through. Objects that cannot
+    /// be read do not count here; whoever asks looks at [`Store::malformed`] for those that concern it, so that one
+    /// object of somebody else does not stop everything.
+    pub fn followed(&self, cluster: &ClusterName) -> Result<(), Partial> {
+        let data = read(&self.shared.data);
+        let why = match data.clusters.get(cluster) {
+            None => Some("it is not watched".to_owned()),
+            Some(member) => member.why_unfollowed(),
+        };
+        let partial = |why| Partial { kind: kind_name::<K>(), cluster: cluster.clone(), why };
+        why.map_or(Ok(()), |why| Err(partial(why)))
+    }
+
+    /// Waits until the first list of every cluster is complete. A store without any cluster is not synced.
+    pub async fn synced(&self) {
+        // Cannot fail: the sender lives as long as this store.
+        let _ = self.shared.synced.subscribe().wait_for(|synced| *synced).await;
+    }
+
+    /// True if the outcome of a write to this object is unknown, or its existence. Whoever decides about it looks first:
+    /// [`crate::Writer::settle`].
+    pub fn in_doubt(&self, key: &ObjectKey) -> bool {
+        read(&self.shared.data).clusters.get(&key.cluster).is_some_and(|member| member.entries.in_doubt(&key.name))
+    }
+
+    /// The keys in doubt, ascending. Not all of them have an object here: an unanswered create has none.
+    pub fn doubts(&self) -> Vec<ObjectKey> {
+        let data = read(&self.shared.data);
+        let keys = |(cluster, member): (&ClusterName, &Member<K>)| {
+            let key = |name: &Arc<str>| ObjectKey::new(cluster.clone(), name.clone());
+            member.entries.doubts().map(key).collect::<Vec<_>>()
+        };
+        data.clusters.iter().flat_map(keys).collect()
+    }
+
+    /// The objects whose newest state does not decode, by ascending key.
+    pub fn malformed(&self) -> Vec<Malformed> {
+        let data = read(&self.shared.data);
+        let broken = |(cluster, member): (&ClusterName, &Member<K>)| {
+            let malformed = |(name, broken): (&Arc<str>, &Arc<crate::guarded::Broken>)| Malformed {
+                key: ObjectKey::new(cluster.clone(), name.clone()),
+                error: broken.error.clone(),
+                raw: broken.raw.clone(),
+            };
+            member.entries.broken().map(malformed).collect::<Vec<_>>()
+        };
+        data.clusters.iter().flat_map(broken).collect()
+    }
+
+    /// The clusters of this store.
+    pub fn clusters(&self) -> Vec<ClusterName> {
+        read(&self.shared.data).clusters.keys().cloned().collect()
+    }
+
+    // ---- the write side
+
+    /// Makes `cluster` part of the store, not yet synced.
+    pub(crate) fn join(&self, cluster: &ClusterName) {
+        self.change(cluster, |_| Vec::new());
+    }
+
+    pub(crate) fn init(&self, cluster: &ClusterName) {
+        self.change(cluster, |member| {
+            member.entries.init();
+            Vec::new()
+        });
+    }
+
+    pub(crate) fn listed(&self, cluster: &ClusterName, object: Guarded<K>) {
+        self.change(cluster, |member| member.entries.listed(report(object)));
+    }
+
+    pub(crate) fn init_done(&self, cluster: &ClusterName) {
+        self.change(cluster, |member| member.entries.init_done());
+    }
+
+    pub(crate) fn applied(&self, cluster: &ClusterName, object: Guarded<K>) {
+        self.change(cluster, |member| member.entries.applied(report(object)));
+    }
+
+    pub(crate) fn deleted(&self, cluster: &ClusterName, object: Guarded<K>) {
+        self.change(cluster, |member| member.entries.deleted(&report(object)));
+    }
+
+    /// The watch of `cluster` does not get through, or does again.
+    pub(crate) fn failing(&self, cluster: &ClusterName, why: Option<String>) {
+        self.change(cluster, |member| {
+            member.failing = why;
+            Vec::new()
+        });
+    }
+
+    /// To be taken before a write of this object is sent.
+    pub(crate) fn sending(&self, key: &ObjectKey) -> Sending<K> {
+        Sending::new(self.asking(key))
+    }
+
+    /// To be taken before this object is asked for.
+    pub(crate) fn asking(&self, key: &ObjectKey) -> Asking<K> {
+        let data = read(&self.shared.data);
+        let ticket = data.clusters.get(&key.cluster).map(|member| member.entries.ticket(&key.name)).unwrap_or_default();
+        Asking::new(self.clone(), key.clone(), ticket)
+    }
+
+    fn change(&self, cluster: &ClusterName, f: impl FnOnce(&mut Member<K>) -> Vec<Change<K>>) {
+        let listeners = lock(&self.shared.listeners);
+        let (changes, synced) = write(&self.shared.data).change(cluster, f);
+        for change in &changes {
+            listeners.iter().for_each(|listener| listener(change));
+        }
+        self.shared.synced.send_if_modified(|value| std::mem::replace(value, synced) != synced);
+    }
+}
+
+impl<K> Data<K> {
+    fn get(&self, key: &ObjectKey) -> Option<&Arc<K>> {
+        self.clusters.get(&key.cluster)?.entries.get(&key.name)
+    }
+
+    fn entry(&self, key: ObjectKey) -> Option<Entry<K>> {
+        let object = self.get(&key)?.clone();
+        Some(Entry { key, object })
+    }
+
+    fn change(
+        &mut self,
+        cluster: &ClusterName,
+        f: impl FnOnce(&mut Member<K>) -> Vec<Change<K>>,
+    ) -> (Vec<Change<K>>, bool) {
+        let member = self.clusters.entry(cluster.clone()).or_insert_with(|| Member::new(cluster.clone()));
+        let changes = f(member);
+        changes.iter().for_each(|change| self.indexes.follow(change));
+        (changes, self.clusters.values().all(|member| member.entries.synced()))
+    }
+}
+
+impl<K> Member<K> {
+    fn new(cluster: ClusterName) -> Self {
+        Self { entries: Entries::new(cluster), failing: None }
+    }
+
+    fn all(&self) -> impl Iterator<Item = Entry<K>> {
+        let entry = |(name, object): (&Arc<str>, &Arc<K>)| Entry {
+            key: ObjectKey::new(self.entries.cluster().clone(), name.clone()),
+            object: object.clone(),
+        };
+        self.entries.all().map(entry)
+    }
+
+    fn why_unfollowed(&self) -> Option<String> {
+        if let Some(why) = &self.failing {
+            return Some(format!("its watch fails: {why}"));
+        }
+        (!self.entries.synced()).then(|| "its first list is not complete yet".to_owned())
+    }
+
+    fn why_partial(&self) -> Option<String> {
+        if let Some(why) = self.why_unfollowed() {
+            return Some(why);
+        }
+        let first = self.entries.broken().next()?;
+        let more = self.entries.broken().count() - 1;
+        let others = if more == 0 { String::new() } else { format!(" and {more} more") };
+        Some(format!("{}{others} cannot be read: {}", first.0, first.1.error))
+    }
+}
+
+fn report<K: Kind>(object: Guarded<K>) -> Report<K> {
+    let meta = object.meta();
+    Report {
+        name: meta.name.as_deref().unwrap_or_default().into(),
+        uid: meta.uid.as_deref().unwrap_or_default().into(),
+        version: meta.resource_version.as_deref().and_then(|version| version.parse().ok()).unwrap_or_default(),
+        content: match object {
+            Guarded::Whole(object) => Ok(Arc::new(object)),
+            Guarded::Broken(broken) => Err(Arc::new(*broken)),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

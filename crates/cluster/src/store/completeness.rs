@@ -1,0 +1,78 @@
+//! Complete and partial reads as types (decision D5): whoever wants to delete or to conclude something from an absence
+//! has to ask for a [`Complete`], and gets a reason when there is none.
+
+use std::sync::Arc;
+
+use berth_core::ClusterName;
+use thiserror::Error;
+
+use super::{Entry, Index, Store};
+use crate::{Class, Classified, Kind, ObjectKey};
+
+/// Whether what a store shows of a cluster is all there is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Completeness {
+    /// The store follows the cluster and can read every object.
+    Complete,
+    /// Objects may be missing or be out of date.
+    Partial {
+        /// What is missing, to be continued after "cluster x: ".
+        why: String,
+    },
+}
+
+/// A decision has to wait because the read it rests on is partial.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{kind} objects of cluster {cluster} are not completely known: {why}")]
+pub struct Partial {
+    /// Which kind.
+    pub kind: String,
+    /// Which cluster.
+    pub cluster: ClusterName,
+    /// What is missing.
+    pub why: String,
+}
+
+impl Classified for Partial {
+    fn class(&self) -> Class {
+        Class::Later
+    }
+}
+
+/// Reading access to one cluster, given only while the store shows all of it.
+#[derive(Debug)]
+pub struct Complete<'a, K: Kind> {
+    store: &'a Store<K>,
+    cluster: ClusterName,
+}
+
+impl<'a, K: Kind> Complete<'a, K> {
+    pub(super) fn new(store: &'a Store<K>, cluster: ClusterName) -> Self {
+        Self { store, cluster }
+    }
+
+    /// The cluster that this is about.
+    pub fn cluster(&self) -> &ClusterName {
+        &self.cluster
+    }
+
+    /// The object; `None` means that there is none.
+    pub fn get(&self, name: &str) -> Option<Arc<K>> {
+        self.store.get(&ObjectKey::new(self.cluster.clone(), name))
+    }
+
+    /// All objects of the cluster, by name.
+    pub fn all(&self) -> Vec<Entry<K>> {
+        self.of_cluster(self.store.all())
+    }
+
+    /// The objects of the cluster with this value, by name; what is not in the list does not exist.
+    pub fn select(&self, index: &Index<K>, value: &str) -> Vec<Entry<K>> {
+        self.of_cluster(self.store.select(index, value))
+    }
+
+    fn of_cluster(&self, mut entries: Vec<Entry<K>>) -> Vec<Entry<K>> {
+        entries.retain(|entry| entry.key.cluster == self.cluster);
+        entries
+    }
+}

@@ -1,0 +1,324 @@
+//! What one cluster holds of one kind, as far as we know: the state machine behind the store, without locks, I/O or
+//! clock. It decides which of two reports about an object is the newer one, keeps own writes through a relist, remembers
+//! what was deleted and what is in doubt (architecture, "Rules of the store"). It leaves indexes, listeners and the
+//! question whether a read is complete to the store.
+//!
+//! Reports come from the watch (`init`, `listed`, `init_done`, `applied`, `deleted`), which is in order but late, and
+//! from answers to our own calls (`wrote`, `removed`, `doubt`, `settle`), which are up to date but overtake each other.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use berth_core::ClusterName;
+
+use super::Change;
+use crate::{ObjectKey, guarded::Broken};
+
+/// An object as somebody reported it.
+pub(crate) struct Report<K> {
+    pub name: Arc<str>,
+    pub uid: Arc<str>,
+    /// `resourceVersion`; 0 if it is not a number, then the order of arrival decides.
+    pub version: u64,
+    pub content: Result<Arc<K>, Arc<Broken>>,
+}
+
+/// The state of our knowledge about a name when a call about it was sent.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ticket {
+    clock: u64,
+    uid: Option<Arc<str>>,
+}
+
+pub(crate) struct Entries<K> {
+    cluster: ClusterName,
+    live: BTreeMap<Arc<str>, Live<K>>,
+    tombstones: BTreeMap<Arc<str>, Tombstone>,
+    doubts: BTreeMap<Arc<str>, Doubt>,
+    listing: Option<Listing>,
+    /// When the last list was complete; `None` before the first one.
+    listed_at: Option<u64>,
+    /// The watch has shown everything up to this version, so answers that are not newer carry no news.
+    position: u64,
+    /// The newest version that anybody reported.
+    highest: u64,
+    /// Counts what happened, to tell before from after.
+    clock: u64,
+}
+
+struct Live<K> {
+    uid: Arc<str>,
+    version: u64,
+    /// The last readable state of this incarnation.
+    shown: Option<Arc<K>>,
+    /// Set while the newest state is unreadable.
+    broken: Option<Arc<Broken>>,
+    touched: u64,
+}
+
+/// A deleted incarnation of which the watch may still show events.
+struct Tombstone {
+    uid: Arc<str>,
+    /// The newest version of it that we have seen: what is not newer belongs to it or to a predecessor.
+    floor: u64,
+    made: u64,
+}
+
+/// A name of which we do not know something, and since when.
+#[derive(Clone, Copy)]
+struct Doubt {
+    what: Unknown,
+    marked: u64,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Unknown {
+    /// Whether the object exists: a report of it answers that.
+    Existence,
+    /// Whether a change of it took effect: only a look that began later tells.
+    Change,
+}
+
+struct Listing {
+    started: u64,
+    seen: BTreeSet<Arc<str>>,
+    /// The list shows at least everything up to here: it is a consistent read that began when we knew of this version.
+    highest: u64,
+}
+
+impl<K> Entries<K> {
+    pub fn new(cluster: ClusterName) -> Self {
+        Self {
+            cluster,
+            live: BTreeMap::new(),
+            tombstones: BTreeMap::new(),
+            doubts: BTreeMap::new(),
+            listing: None,
+            listed_at: None,
+            position: 0,
+            highest: 0,
+            clock: 0,
+        }
+    }
+
+    // ---- reading
+
+    pub fn cluster(&self) -> &ClusterName {
+        &self.cluster
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Arc<K>> {
+        self.live.get(name)?.shown.as_ref()
+    }
+
+    /// The readable objects, by name.
+    pub fn all(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<K>)> {
+        self.live.iter().filter_map(|(name, live)| Some((name, live.shown.as_ref()?)))
+    }
+
+    /// The objects whose newest state is unreadable, by name.
+    pub fn broken(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Broken>)> {
+        self.live.iter().filter_map(|(name, live)| Some((name, live.broken.as_ref()?)))
+    }
+
+    pub fn synced(&self) -> bool {
+        self.listed_at.is_some()
+    }
+
+    pub fn in_doubt(&self, name: &str) -> bool {
+        self.doubts.contains_key(name)
+    }
+
+    pub fn doubts(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.doubts.keys()
+    }
+
+    // ---- the watch
+
+    /// A new list begins. One that was broken off is forgotten.
+    pub fn init(&mut self) {
+        let started = self.tick();
+        self.listing = Some(Listing { started, seen: BTreeSet::new(), highest: self.highest });
+    }
+
+    /// The list has this object.
+    pub fn listed(&mut self, report: Report<K>) -> Vec<Change<K>> {
+        if let Some(listing) = &mut self.listing {
+            listing.seen.insert(report.name.clone());
+            listing.highest = listing.highest.max(report.version);
+        }
+        self.enter(report)
+    }
+
+    /// The list is complete: what it lacks is gone, unless an own write reached us while it was taken. Such an entry may
+    /// be newer than the list or may be gone already; it stays, in doubt, until somebody looks.
+    pub fn init_done(&mut self) -> Vec<Change<K>> {
+        let Some(listing) = self.listing.take() else { return Vec::new() };
+        let now = self.tick();
+        self.listed_at = Some(now);
+        self.position = self.position.max(listing.highest);
+        self.tombstones.retain(|_, tombstone| tombstone.made > listing.started);
+        self.doubts.retain(|_, doubt| doubt.marked > listing.started);
+        let unlisted: Vec<_> = self.live.keys().filter(|name| !listing.seen.contains(*name)).cloned().collect();
+        let (mine, gone): (Vec<_>, Vec<_>) =
+            unlisted.into_iter().partition(|name| self.live[name].touched > listing.started);
+        self.doubts.extend(mine.into_iter().map(|name| (name, Doubt { what: Unknown::Existence, marked: now })));
+        gone.into_iter().filter_map(|name| self.drop_live(&name)).collect()
+    }
+
+    /// The watch shows that the object was created or changed.
+    pub fn applied(&mut self, report: Report<K>) -> Vec<Change<K>> {
+        self.advance(report.version);
+        self.exists(&report);
+        self.enter(report)
+    }
+
+    /// The watch shows that the object was deleted.
+    pub fn deleted(&mut self, report: &Report<K>) -> Vec<Change<K>> {
+        self.advance(report.version);
+        if self.tombstones.get(&report.name).is_some_and(|tombstone| tombstone.uid == report.uid) {
+            self.tombstones.remove(&report.name);
+            return Vec::new();
+        }
+        let Some(live) = self.live.get(&report.name) else { return Vec::new() };
+        // A deletion that is older than what we have was the one of a predecessor.
+        if live.uid != report.uid && !is_newer(report.version, live.version) {
+            return Vec::new();
+        }
+        self.doubts.remove(&report.name);
+        self.drop_live(&report.name).into_iter().collect()
+    }
+
+    // ---- our own calls
+
+    /// To be called before a call about `name` is sent; its answer is reported with the ticket.
+    pub fn ticket(&self, name: &str) -> Ticket {
+        Ticket { clock: self.clock, uid: self.live.get(name).map(|live| live.uid.clone()) }
+    }
+
+    /// An own call was answered with this object.
+    pub fn wrote(&mut self, ticket: &Ticket, report: Report<K>) -> Vec<Change<K>> {
+        // The watch was there already, and knows what happened since.
+        if report.version != 0 && report.version <= self.position {
+            return Vec::new();
+        }
+        let name = report.name.clone();
+        let known = self.live.get(&name).is_some_and(|live| live.uid == report.uid);
+        // We had it when the call was sent and have dropped it since: that is later than the answer.
+        if !known && ticket.uid.as_ref() == Some(&report.uid) {
+            return Vec::new();
+        }
+        let changes = self.enter(report);
+        // A list that was taken since the call was sent may have seen it come and go.
+        if !known && !changes.is_empty() && self.listed_at.is_some_and(|listed| listed > ticket.clock) {
+            let marked = self.tick();
+            self.doubts.insert(name, Doubt { what: Unknown::Existence, marked });
+        }
+        changes
+    }
+
+    /// An own call has shown that the incarnation `uid` of `name` is gone.
+    pub fn removed(&mut self, name: &Arc<str>, uid: &Arc<str>) -> Vec<Change<K>> {
+        let made = self.tick();
+        let live = self.live.get(name);
+        let floor = match live {
+            Some(live) if live.uid == *uid => live.version,
+            // Nothing was listed yet: the watch may still have to tell us of it.
+            None if !self.synced() && !self.tombstones.contains_key(name) => 0,
+            // The watch has shown its deletion already, or it has a successor.
+            _ => return Vec::new(),
+        };
+        self.tombstones.insert(name.clone(), Tombstone { uid: uid.clone(), floor, made });
+        self.doubts.remove(name);
+        self.drop_live(name).into_iter().collect()
+    }
+
+    /// The outcome of a write to `name` is unknown.
+    pub fn doubt(&mut self, name: &Arc<str>) {
+        let marked = self.tick();
+        let what = if self.live.contains_key(name) { Unknown::Change } else { Unknown::Existence };
+        self.doubts.insert(name.clone(), Doubt { what, marked });
+    }
+
+    /// The API server was asked for `name` and answered with an object, or that there is none.
+    pub fn settle(&mut self, name: &Arc<str>, ticket: &Ticket, answer: Option<Report<K>>) -> Vec<Change<K>> {
+        if self.doubts.get(name).is_some_and(|doubt| doubt.marked <= ticket.clock) {
+            self.doubts.remove(name);
+        }
+        match (answer, &ticket.uid) {
+            (Some(report), _) => self.wrote(ticket, report),
+            (None, Some(uid)) => self.removed(name, uid),
+            (None, None) => Vec::new(),
+        }
+    }
+
+    // ---- inside
+
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    fn advance(&mut self, version: u64) {
+        self.position = self.position.max(version);
+        self.highest = self.highest.max(version);
+    }
+
+    /// The watch shows the incarnation that we have, or a later one: it existed after the last list.
+    fn exists(&mut self, report: &Report<K>) {
+        let current = self.live.get(&report.name).is_some_and(|live| report.version >= live.version);
+        if current && self.doubts.get(&report.name).is_some_and(|doubt| doubt.what == Unknown::Existence) {
+            self.doubts.remove(&report.name);
+        }
+    }
+
+    /// Takes over a report that is newer than what we know.
+    fn enter(&mut self, report: Report<K>) -> Vec<Change<K>> {
+        if self.is_past(&report) {
+            return Vec::new();
+        }
+        let Report { name, uid, version, content } = report;
+        let touched = self.tick();
+        self.highest = self.highest.max(version);
+        self.tombstones.remove(&name);
+        let before = self.live.remove(&name);
+        if before.is_none() {
+            self.doubts.remove(&name); // it exists: the create took effect
+        }
+        let old = before.as_ref().and_then(|live| live.shown.clone());
+        let (shown, broken) = match content {
+            Ok(object) => (Some(object), None),
+            Err(broken) => (before.filter(|live| live.uid == uid).and_then(|live| live.shown), Some(broken)),
+        };
+        let change = Change { key: self.key(&name), old, new: shown.clone() };
+        self.live.insert(name, Live { uid, version, shown, broken, touched });
+        vec![change]
+    }
+
+    /// True if the report is about a deleted incarnation, or not newer than what we have.
+    fn is_past(&self, report: &Report<K>) -> bool {
+        let buried = self
+            .tombstones
+            .get(&report.name)
+            .is_some_and(|tombstone| tombstone.uid == report.uid || !is_newer(report.version, tombstone.floor));
+        buried || self.live.get(&report.name).is_some_and(|live| !is_newer(report.version, live.version))
+    }
+
+    fn drop_live(&mut self, name: &Arc<str>) -> Option<Change<K>> {
+        let old = self.live.remove(name)?.shown;
+        Some(Change { key: self.key(name), old, new: None })
+    }
+
+    fn key(&self, name: &Arc<str>) -> ObjectKey {
+        ObjectKey::new(self.cluster.clone(), name.clone())
+    }
+}
+
+fn is_newer(version: u64, known: u64) -> bool {
+    version == 0 || version > known
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! Calls that are under way. Whatever becomes of a write is told to the store: an answer, "gone", "refused", or nothing
+//! at all, when the deadline passed, the connection broke or the task was stopped. The last case leaves the object in
+//! doubt (rule 4), so an outcome that is not reported errs on the safe side.
+
+use std::{mem, sync::Arc};
+
+use super::{Change, Store, entries::Entries, entries::Ticket, report};
+use crate::{Guarded, Kind, ObjectKey};
+
+/// A write that is under way.
+pub(crate) struct Sending<K: Kind> {
+    asking: Asking<K>,
+    outcome_known: bool,
+}
+
+/// A read of one object that is under way. Nothing is lost if it is never answered.
+pub(crate) struct Asking<K: Kind> {
+    store: Store<K>,
+    key: ObjectKey,
+    ticket: Ticket,
+}
+
+impl<K: Kind> Sending<K> {
+    pub(super) fn new(asking: Asking<K>) -> Self {
+        Self { asking, outcome_known: false }
+    }
+
+    /// The write was answered with this object. Gives what the store holds of it, or why it cannot be read.
+    pub fn wrote(mut self, object: Guarded<K>) -> Result<Arc<K>, Arc<str>> {
+        self.outcome_known = true;
+        let report = report(object);
+        let answer = report.content.clone().map_err(|broken| broken.error.clone());
+        let ticket = &self.asking.ticket;
+        self.asking.change(|entries, _| entries.wrote(ticket, report));
+        answer
+    }
+
+    /// The incarnation `uid` is gone.
+    pub fn gone(mut self, uid: &str) {
+        self.outcome_known = true;
+        self.asking.change(|entries, name| entries.removed(name, &uid.into()));
+    }
+
+    /// Nothing was changed.
+    pub fn refused(mut self) {
+        self.outcome_known = true;
+    }
+
+    /// Nobody knows what became of it.
+    pub fn unknown(self) {
+        mem::drop(self);
+    }
+}
+
+impl<K: Kind> Drop for Sending<K> {
+    fn drop(&mut self) {
+        if self.outcome_known {
+            return;
+        }
+        self.asking.change(|entries, name| {
+            entries.doubt(name);
+            Vec::new()
+        });
+    }
+}
+
+impl<K: Kind> Asking<K> {
+    pub(super) fn new(store: Store<K>, key: ObjectKey, ticket: Ticket) -> Self {
+        Self { store, key, ticket }
+    }
+
+    /// This is what there is.
+    pub fn found(self, object: Option<Guarded<K>>) {
+        let answer = object.map(report);
+        self.change(|entries, name| entries.settle(name, &self.ticket, answer));
+    }
+
+    fn change(&self, f: impl FnOnce(&mut Entries<K>, &Arc<str>) -> Vec<Change<K>>) {
+        self.store.change(&self.key.cluster, |member| f(&mut member.entries, &self.key.name));
+    }
+}

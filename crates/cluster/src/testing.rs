@@ -1,0 +1,192 @@
+//! For tests: stores that are filled without a watch and, inside of this crate, a kind and an API server that answers as
+//! it is told.
+
+use berth_core::ClusterName;
+
+use crate::{Guarded, Index, Kind, Store};
+
+/// A synced store that holds `objects` of `cluster`.
+pub fn filled<K: Kind>(
+    indexes: &'static [Index<K>],
+    cluster: &ClusterName,
+    objects: impl IntoIterator<Item = K>,
+) -> Store<K> {
+    let store = Store::new(indexes);
+    store.init(cluster);
+    for object in objects {
+        store.listed(cluster, Guarded::Whole(object));
+    }
+    store.init_done(cluster);
+    store
+}
+
+/// The watch of `cluster` shows that an object was created or changed.
+pub fn applied<K: Kind>(store: &Store<K>, cluster: &ClusterName, object: K) {
+    store.applied(cluster, Guarded::Whole(object));
+}
+
+/// The watch of `cluster` shows that an object was deleted.
+pub fn deleted<K: Kind>(store: &Store<K>, cluster: &ClusterName, object: K) {
+    store.deleted(cluster, Guarded::Whole(object));
+}
+
+/// The watch of `cluster` does not get through, for this reason, or does again.
+pub fn failing<K: Kind>(store: &Store<K>, cluster: &ClusterName, why: Option<&str>) {
+    store.failing(cluster, why.map(str::to_owned));
+}
+
+/// The outcome of a write to this object is unknown.
+pub fn doubtful<K: Kind>(store: &Store<K>, key: &crate::ObjectKey) {
+    store.sending(key).unknown();
+}
+
+#[cfg(test)]
+pub(crate) use scripted::{Reply, Request, Thing, ThingStatus, metrics, scripted, thing};
+
+#[cfg(test)]
+mod scripted {
+    use std::{
+        collections::BTreeMap,
+        convert::Infallible,
+        future, io,
+        pin::Pin,
+        sync::Arc,
+        task::{Context, Poll},
+    };
+
+    use berth_core::ClusterName;
+    use berth_telemetry::metrics::Metrics;
+    use hyper::body::{Bytes, Frame};
+    use kube::{Client, CustomResource, client::Body};
+    use serde::{Deserialize, Serialize};
+    use serde_json::{Value, json};
+    use tokio::sync::mpsc;
+    use tower::service_fn;
+
+    use crate::{Cluster, ClusterMetrics};
+
+    /// A kind for tests.
+    #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+    #[kube(group = "test.berth", version = "v1", kind = "Thing", status = "ThingStatus", schema = "disabled")]
+    #[kube(derive = "PartialEq", derive = "Default")]
+    pub struct ThingSpec {
+        pub room: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub host: Option<String>,
+    }
+
+    /// Its status.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+    pub struct ThingStatus {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub host: Option<String>,
+    }
+
+    /// A thing as the API server would give it, on host `h`.
+    pub fn thing(name: &str, uid: &str, version: u64) -> Thing {
+        let mut thing = Thing::new(name, ThingSpec { room: 1, host: Some("h".to_owned()) });
+        thing.metadata.uid = Some(uid.to_owned());
+        thing.metadata.resource_version = Some(version.to_string());
+        thing
+    }
+
+    /// What was sent.
+    #[derive(Clone, Debug)]
+    pub struct Request {
+        pub method: String,
+        pub path: String,
+        pub query: BTreeMap<String, String>,
+        pub body: Value,
+    }
+
+    /// What is answered.
+    pub enum Reply {
+        /// A status code and a body.
+        Json(u16, Value),
+        /// Nothing, ever.
+        Hang,
+        /// The connection breaks after the request was sent.
+        Cut,
+        /// A watch: one line per value, until the sender is dropped.
+        Watch(mpsc::UnboundedReceiver<Value>),
+    }
+
+    impl Reply {
+        /// An error as the API server gives it.
+        pub fn error(code: u16, reason: &str, message: &str) -> Self {
+            let status = json!({
+                "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                "code": code, "reason": reason, "message": message,
+            });
+            Self::Json(code, status)
+        }
+
+        /// The object does not exist.
+        pub fn not_found(name: &str) -> Self {
+            Self::error(404, "NotFound", &format!("things.test.berth \"{name}\" not found"))
+        }
+    }
+
+    /// The cluster `home`, whose API server answers with `script`.
+    pub fn scripted(script: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Cluster {
+        let script = Arc::new(script);
+        let service = service_fn(move |request: hyper::Request<Body>| {
+            let script = script.clone();
+            async move {
+                let request = read(request).await;
+                match script(&request) {
+                    Reply::Json(code, body) => Ok(answer(code, Answer::Whole(Some(body)))),
+                    Reply::Hang => future::pending().await,
+                    Reply::Cut => Err(io::Error::new(io::ErrorKind::ConnectionReset, "connection reset")),
+                    Reply::Watch(lines) => Ok(answer(200, Answer::Lines(lines))),
+                }
+            }
+        });
+        Cluster { name: ClusterName::home(), client: Client::new(service, "default") }
+    }
+
+    /// A registry and our metrics in it.
+    pub fn metrics() -> (Metrics, ClusterMetrics) {
+        let registry = Metrics::new(&BTreeMap::new()).unwrap();
+        let all = ClusterMetrics::register(&registry).unwrap();
+        (registry, all)
+    }
+
+    async fn read(request: hyper::Request<Body>) -> Request {
+        let (head, body) = request.into_parts();
+        let body = body.collect_bytes().await.unwrap();
+        let pair = |pair: &str| pair.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
+        Request {
+            method: head.method.to_string(),
+            path: head.uri.path().to_owned(),
+            query: head.uri.query().unwrap_or_default().split('&').filter_map(pair).collect(),
+            body: serde_json::from_slice(&body).unwrap_or_default(),
+        }
+    }
+
+    fn answer(code: u16, body: Answer) -> hyper::Response<Answer> {
+        hyper::Response::builder().status(code).body(body).unwrap()
+    }
+
+    /// The body of an answer.
+    enum Answer {
+        Whole(Option<Value>),
+        Lines(mpsc::UnboundedReceiver<Value>),
+    }
+
+    impl hyper::body::Body for Answer {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            let next = match self.get_mut() {
+                Self::Whole(body) => Poll::Ready(body.take()),
+                Self::Lines(lines) => lines.poll_recv(context),
+            };
+            next.map(|value| value.map(|value| Ok(Frame::data(format!("{value}\n").into()))))
+        }
+    }
+}

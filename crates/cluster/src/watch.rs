@@ -1,0 +1,186 @@
+//! From the watch of one kind in one cluster into the store. It decides when to try again, when the store counts as
+//! following the cluster, and looks at objects in doubt from time to time; what a report means is decided by the store.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use futures::{Stream, StreamExt, stream::BoxStream};
+use kube::{
+    Api,
+    api::ListParams,
+    runtime::watcher::{self, watcher},
+};
+use tokio::time::{Instant, interval, sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use crate::{
+    Cluster, Completeness, Guarded, Kind, Store, StoreMetrics, chain, connect::READ_DEADLINE, kind_name, write,
+};
+
+/// The API server ends a watch after this time, and we begin the next one where it ended. A connection that has died
+/// silently is noticed a little later.
+pub(crate) const WATCH_TIMEOUT: Duration = Duration::from_secs(60);
+
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// A watch without errors for so long may have recovered; an idle one says nothing about it.
+const QUIET: Duration = Duration::from_secs(10);
+const HOUSEKEEPING: Duration = Duration::from_secs(5);
+
+type Item<K> = watcher::Result<watcher::Event<Guarded<K>>>;
+
+/// Keeps `store` up to date with `cluster` until `stop`. The cluster is part of the store when this returns, not yet
+/// synced; nothing else happens before the future is polled.
+pub fn feed<K: Kind>(
+    store: Store<K>,
+    cluster: Cluster,
+    stop: CancellationToken,
+    metrics: Arc<StoreMetrics>,
+) -> impl Future<Output = ()> + Send {
+    store.join(&cluster.name);
+    async move {
+        let api = Api::all(cluster.client.clone());
+        let feeding = Feeding { store, cluster, metrics, api };
+        let both = async { futures::join!(feeding.follow(), feeding.keep_house()) };
+        tokio::select! {
+            _ = both => {},
+            () = stop.cancelled() => {},
+        }
+    }
+}
+
+struct Feeding<K: Kind> {
+    store: Store<K>,
+    cluster: Cluster,
+    metrics: Arc<StoreMetrics>,
+    api: Api<Guarded<K>>,
+}
+
+/// What the watch is at.
+struct Progress {
+    /// A list has begun and is not complete.
+    listing: bool,
+    /// Since the last success.
+    failures: u32,
+    /// When a failing watch counts as quiet.
+    quiet_at: Instant,
+}
+
+impl<K: Kind> Feeding<K> {
+    async fn follow(&self) {
+        let mut stream = self.stream();
+        let mut progress = Progress { listing: true, failures: 0, quiet_at: Instant::now() };
+        loop {
+            tokio::select! {
+                item = stream.next() => match item {
+                    Some(Ok(event)) => self.take(event, &mut progress),
+                    Some(Err(error)) => self.fail(&chain(&error), &mut progress).await,
+                    None => stream = self.stream(),
+                },
+                // A list has no deadline of its own.
+                () = sleep(READ_DEADLINE), if progress.listing => {
+                    stream = self.stream();
+                    self.fail(&format!("no list within {} s", READ_DEADLINE.as_secs()), &mut progress).await;
+                }
+                () = sleep_until(progress.quiet_at), if progress.failures > 0 && !progress.listing => {
+                    self.probe(&mut progress).await;
+                }
+            }
+        }
+    }
+
+    fn stream(&self) -> BoxStream<'static, Item<K>> {
+        let seconds = u32::try_from(WATCH_TIMEOUT.as_secs()).unwrap_or(u32::MAX);
+        boxed(watcher(self.api.clone(), watcher::Config::default().timeout(seconds)))
+    }
+
+    fn take(&self, event: watcher::Event<Guarded<K>>, progress: &mut Progress) {
+        let (store, cluster) = (&self.store, &self.cluster.name);
+        progress.listing = matches!(event, watcher::Event::Init | watcher::Event::InitApply(_));
+        match event {
+            watcher::Event::Init => store.init(cluster),
+            watcher::Event::InitApply(object) => store.listed(cluster, object),
+            watcher::Event::InitDone => {
+                store.init_done(cluster);
+                self.show();
+            }
+            watcher::Event::Apply(object) => store.applied(cluster, object),
+            watcher::Event::Delete(object) => store.deleted(cluster, object),
+        }
+        if !progress.listing {
+            self.succeed(progress);
+        }
+    }
+
+    fn succeed(&self, progress: &mut Progress) {
+        if progress.failures > 0 {
+            progress.failures = 0;
+            self.store.failing(&self.cluster.name, None);
+            info!(kind = kind_name::<K>(), cluster = %self.cluster.name, "the watch works again");
+            self.show();
+        }
+    }
+
+    async fn fail(&self, why: &str, progress: &mut Progress) {
+        let (kind, cluster) = (kind_name::<K>(), &self.cluster.name);
+        if progress.failures == 0 {
+            warn!(kind, cluster = %cluster, error = why, "the watch fails; what is known of the cluster may be out of date");
+        } else {
+            debug!(kind, cluster = %cluster, error = why, failures = progress.failures, "the watch still fails");
+        }
+        self.store.failing(cluster, Some(why.to_owned()));
+        self.metrics.watch_failures.with_label_values(&[kind.as_str(), cluster.as_str()]).inc();
+        self.show();
+        sleep(pause(progress.failures)).await;
+        progress.failures = progress.failures.saturating_add(1);
+        progress.quiet_at = Instant::now() + QUIET;
+    }
+
+    /// The watch has not failed again, which may mean that it works and nothing happens. Ask for something.
+    async fn probe(&self, progress: &mut Progress) {
+        match timeout(READ_DEADLINE, self.api.list(&ListParams::default().limit(1))).await {
+            Ok(Ok(_)) => self.succeed(progress),
+            Ok(Err(_)) | Err(_) => progress.quiet_at = Instant::now() + QUIET,
+        }
+    }
+
+    /// Looks at what is in doubt and nobody has asked for, and shows how things are.
+    async fn keep_house(&self) {
+        let mut ticks = interval(HOUSEKEEPING);
+        loop {
+            ticks.tick().await;
+            self.show();
+            for key in self.store.doubts() {
+                if key.cluster != self.cluster.name {
+                    continue;
+                }
+                if let Err(error) = write::settle(&self.store, &self.api, &key).await {
+                    debug!(object = %key, error = %error, "an object stays in doubt");
+                }
+            }
+        }
+    }
+
+    fn show(&self) {
+        let (kind, cluster, metrics) = (kind_name::<K>(), &self.cluster.name, &self.metrics);
+        let labels = [kind.as_str(), cluster.as_str()];
+        let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+        let malformed = self.store.malformed().iter().filter(|object| object.key.cluster == *cluster).count();
+        metrics.objects.with_label_values(&labels).set(number(self.store.len_of(cluster)));
+        metrics.malformed.with_label_values(&labels).set(number(malformed));
+        let complete = self.store.completeness(cluster) == Completeness::Complete;
+        metrics.complete.with_label_values(&labels).set(complete.into());
+        metrics.in_doubt.with_label_values(&[kind.as_str()]).set(number(self.store.doubts().len()));
+    }
+}
+
+fn pause(failures: u32) -> Duration {
+    LONGEST_PAUSE.min(FIRST_PAUSE * (1 << failures.min(6)))
+}
+
+fn boxed<K: Kind>(stream: impl Stream<Item = Item<K>> + Send + 'static) -> BoxStream<'static, Item<K>> {
+    stream.boxed()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,320 @@
+//! Writing objects so that the store knows at once (architecture, "Rules of the store"). It decides what is sent (the
+//! difference, with preconditions), how long an answer may take, and what each answer means for the store. What is to be
+//! written is decided by whoever calls.
+
+use std::{future::Future, sync::Arc};
+
+use berth_core::ClusterName;
+use kube::{
+    Api,
+    api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions},
+};
+use serde_json::Value;
+use tokio::time::timeout;
+
+mod body;
+mod error;
+
+use error::Failure;
+pub use error::{Action, Call, WriteError};
+
+use crate::{
+    Clusters, Guarded, Kind, ObjectKey, Store, WriteMetrics,
+    connect::{READ_DEADLINE, WRITE_DEADLINE},
+    kind_name,
+    store::Sending,
+};
+
+/// What else must not have changed for a write to apply. That it is still the same object, by its uid, is always asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// Nothing: the keys that are sent are ours alone.
+    None,
+    /// The whole object: the decision rests on what was read.
+    Version,
+}
+
+/// What a write has brought about.
+#[derive(Clone, Debug)]
+pub enum Written<K> {
+    /// Nothing differed; the object is as it was.
+    Unchanged,
+    /// The object as it is now. The store has it.
+    Changed(Arc<K>),
+    /// The object does not exist any more. The store knows it.
+    Gone,
+}
+
+/// Writes objects of one kind, in every cluster, and enters the answers into the store.
+pub struct Writer<K: Kind> {
+    store: Store<K>,
+    clusters: Clusters,
+    metrics: Option<Arc<WriteMetrics>>,
+}
+
+impl<K: Kind> Clone for Writer<K> {
+    fn clone(&self) -> Self {
+        Self { store: self.store.clone(), clusters: self.clusters.clone(), metrics: self.metrics.clone() }
+    }
+}
+
+impl<K: Kind> Writer<K> {
+    /// A writer whose answers go to `store`.
+    pub fn new(store: Store<K>, clusters: impl Into<Clusters>) -> Self {
+        Self { store, clusters: clusters.into(), metrics: None }
+    }
+
+    /// The same writer, counting what becomes of its writes.
+    #[must_use]
+    pub fn counted(self, metrics: Arc<WriteMetrics>) -> Self {
+        Self { metrics: Some(metrics), ..self }
+    }
+
+    /// The store that the answers go to.
+    pub fn store(&self) -> &Store<K> {
+        &self.store
+    }
+
+    /// Creates the object in `cluster`.
+    ///
+    /// If there is one of that name it is read and entered into the store, and the answer is
+    /// [`WriteError::AlreadyExists`]: never a success, because nobody has decided yet whether it is what was wanted.
+    pub async fn create(&self, cluster: &ClusterName, object: &K) -> Result<Arc<K>, WriteError> {
+        let name = object.meta().name.as_deref().unwrap_or_default();
+        let call = self.call(Action::Create, &ObjectKey::new(cluster.clone(), name));
+        if name.is_empty() {
+            return Err(WriteError::Invalid { call, message: "the object has no name".to_owned() });
+        }
+        let api = self.api(&call)?;
+        let object = Guarded::Whole(object.clone());
+        let sending = self.store.sending(&call.key);
+        match self.send(&call, api.create(&PostParams::default(), &object)).await {
+            Ok(object) => entered(call, sending, object),
+            Err(failure) => {
+                let error = self.failed(call, sending, failure);
+                if let WriteError::AlreadyExists { call } = &error {
+                    self.look(&call.key).await;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Changes spec, labels, annotations, finalizers and owners of the object from `old` to `new`: what differs is sent.
+    pub async fn patch(&self, key: &ObjectKey, old: &K, new: &K, guard: Guard) -> Result<Written<K>, WriteError> {
+        let call = self.call(Action::Patch, key);
+        match body::main(old, new, guard) {
+            Ok(None) => Ok(Written::Unchanged),
+            Ok(Some(patch)) => self.send_patch(call, old, patch).await,
+            Err(message) => Err(WriteError::Invalid { call, message }),
+        }
+    }
+
+    /// Changes the status of the object from that of `old` to that of `new`: what differs is sent.
+    pub async fn patch_status(&self, key: &ObjectKey, old: &K, new: &K) -> Result<Written<K>, WriteError> {
+        let call = self.call(Action::PatchStatus, key);
+        match body::status(old, new) {
+            Ok(None) => Ok(Written::Unchanged),
+            Ok(Some(patch)) => self.send_patch(call, old, patch).await,
+            Err(message) => Err(WriteError::Invalid { call, message }),
+        }
+    }
+
+    /// Deletes the object that was `seen`, not a successor of the same name. With a guard only if it has not changed
+    /// since. An object that is gone already is a success; one with finalizers stays until they are removed.
+    pub async fn delete(&self, key: &ObjectKey, seen: &K, guard: Guard) -> Result<(), WriteError> {
+        let call = self.call(Action::Delete, key);
+        let params =
+            delete_params(seen, guard).map_err(|message| WriteError::Invalid { call: call.clone(), message })?;
+        let uid = seen.meta().uid.clone().unwrap_or_default();
+        let api = self.api(&call)?;
+        let sending = self.store.sending(key);
+        match self.send(&call, api.delete(&key.name, &params)).await.map(|answer| answer.left()) {
+            Ok(Some(object)) if !is_final(&object) => entered(call, sending, object).map(drop),
+            Ok(_) | Err(Failure::NotFound) => {
+                sending.gone(&uid);
+                Ok(())
+            }
+            Err(failure) => Err(self.failed(call, sending, failure)),
+        }
+    }
+
+    /// Adds a finalizer to the object that was `seen`; a conflict if it has changed since.
+    pub async fn add_finalizer(&self, key: &ObjectKey, seen: &K, finalizer: &str) -> Result<Written<K>, WriteError> {
+        let mut finalizers = seen.meta().finalizers.clone().unwrap_or_default();
+        if finalizers.iter().any(|known| known == finalizer) {
+            return Ok(Written::Unchanged);
+        }
+        finalizers.push(finalizer.to_owned());
+        self.set_finalizers(key, seen, &finalizers).await
+    }
+
+    /// Removes a finalizer from the object that was `seen`; a conflict if it has changed since. When it was the last one
+    /// of an object that is being deleted, the object is gone.
+    pub async fn remove_finalizer(&self, key: &ObjectKey, seen: &K, finalizer: &str) -> Result<Written<K>, WriteError> {
+        let before = seen.meta().finalizers.as_deref().unwrap_or_default();
+        let after: Vec<_> = before.iter().filter(|known| *known != finalizer).cloned().collect();
+        if after.len() == before.len() {
+            return Ok(Written::Unchanged);
+        }
+        self.set_finalizers(key, seen, &after).await
+    }
+
+    /// Asks the API server for an object in doubt and enters the answer (rule 4).
+    pub async fn settle(&self, key: &ObjectKey) -> Result<(), WriteError> {
+        let call = self.call(Action::Get, key);
+        let api = self.api(&call)?;
+        settle(&self.store, &api, key).await
+    }
+
+    async fn set_finalizers(&self, key: &ObjectKey, seen: &K, all: &[String]) -> Result<Written<K>, WriteError> {
+        let call = self.call(Action::Patch, key);
+        match body::finalizers(seen, all) {
+            Ok(patch) => self.send_patch(call, seen, patch).await,
+            Err(message) => Err(WriteError::Invalid { call, message }),
+        }
+    }
+
+    async fn send_patch(&self, call: Call, old: &K, patch: Value) -> Result<Written<K>, WriteError> {
+        let (api, params, patch) = (self.api(&call)?, PatchParams::default(), Patch::Merge(patch));
+        let key = call.key.clone();
+        let sending = self.store.sending(&key);
+        let answer = match call.action {
+            Action::PatchStatus => self.send(&call, api.patch_status(&key.name, &params, &patch)).await,
+            _ => self.send(&call, api.patch(&key.name, &params, &patch)).await,
+        };
+        let uid = old.meta().uid.as_deref().unwrap_or_default();
+        match answer {
+            Ok(object) if is_final(&object) => {
+                sending.gone(uid);
+                Ok(Written::Gone)
+            }
+            Ok(object) if is_same(old, &object) => {
+                sending.refused();
+                Ok(Written::Unchanged)
+            }
+            Ok(object) => entered(call, sending, object).map(Written::Changed),
+            Err(Failure::NotFound) => {
+                sending.gone(uid);
+                Ok(Written::Gone)
+            }
+            Err(failure) => Err(self.failed(call, sending, failure)),
+        }
+    }
+
+    /// Sends a write and waits for the answer as long as it is worth something.
+    async fn send<T>(&self, call: &Call, request: impl Future<Output = kube::Result<T>>) -> Result<T, Failure> {
+        let answer = match timeout(WRITE_DEADLINE, request).await {
+            Ok(answer) => answer.map_err(|error| Failure::of(call, &error)),
+            Err(_) => {
+                let message = format!("no answer within {} s", WRITE_DEADLINE.as_secs());
+                Err(Failure::Error(WriteError::Unknown { call: call.clone(), message }))
+            }
+        };
+        self.count(call, &answer);
+        answer
+    }
+
+    fn count<T>(&self, call: &Call, answer: &Result<T, Failure>) {
+        let outcome = match answer {
+            Ok(_) => "ok",
+            Err(Failure::NotFound) => "gone",
+            Err(Failure::Error(error)) => error.outcome(),
+        };
+        if let Some(metrics) = &self.metrics {
+            metrics.writes.with_label_values(&[&call.kind, call.action.as_str(), outcome]).inc();
+        }
+    }
+
+    fn failed(&self, call: Call, sending: Sending<K>, failure: Failure) -> WriteError {
+        let error = match failure {
+            Failure::Error(error) => error,
+            Failure::NotFound => {
+                let message = "there is nothing to change".to_owned();
+                WriteError::Refused { call, code: 404, message }
+            }
+        };
+        match &error {
+            WriteError::Unknown { .. } => sending.unknown(),
+            _ => sending.refused(),
+        }
+        error
+    }
+
+    /// Reads an object that is in our way. If that fails it stays in doubt, so that somebody looks later.
+    async fn look(&self, key: &ObjectKey) {
+        let unanswered = self.store.sending(key);
+        if self.settle(key).await.is_ok() {
+            unanswered.refused();
+        }
+    }
+
+    fn call(&self, action: Action, key: &ObjectKey) -> Call {
+        Call { action, kind: kind_name::<K>(), key: key.clone() }
+    }
+
+    fn api(&self, call: &Call) -> Result<Api<Guarded<K>>, WriteError> {
+        match self.clusters.get(&call.key.cluster) {
+            Some(cluster) => Ok(Api::all(cluster.client.clone())),
+            None => Err(WriteError::Invalid {
+                call: call.clone(),
+                message: format!("cluster {} is not configured", call.key.cluster),
+            }),
+        }
+    }
+}
+
+/// Reads one object and tells the store what there is.
+pub(crate) async fn settle<K: Kind>(
+    store: &Store<K>,
+    api: &Api<Guarded<K>>,
+    key: &ObjectKey,
+) -> Result<(), WriteError> {
+    let call = Call { action: Action::Get, kind: kind_name::<K>(), key: key.clone() };
+    let asking = store.asking(key);
+    match timeout(READ_DEADLINE, api.get(&key.name)).await {
+        Ok(Ok(object)) => asking.found(Some(object)),
+        Ok(Err(error)) => match Failure::of(&call, &error) {
+            Failure::NotFound => asking.found(None),
+            Failure::Error(WriteError::Unknown { call, message }) => {
+                return Err(WriteError::Unavailable { call, message });
+            }
+            Failure::Error(error) => return Err(error),
+        },
+        Err(_) => {
+            let message = format!("no answer within {} s", READ_DEADLINE.as_secs());
+            return Err(WriteError::Unavailable { call, message });
+        }
+    }
+    Ok(())
+}
+
+fn entered<K: Kind>(call: Call, sending: Sending<K>, object: Guarded<K>) -> Result<Arc<K>, WriteError> {
+    sending.wrote(object).map_err(|error| WriteError::Malformed { call, message: error.to_string() })
+}
+
+/// True if the API server deletes the object with this very write: it was only waiting for its last finalizer.
+fn is_final<K: Kind>(object: &Guarded<K>) -> bool {
+    use kube::Resource;
+    let meta = object.meta();
+    meta.deletion_timestamp.is_some() && meta.finalizers.as_ref().is_none_or(Vec::is_empty)
+}
+
+/// True if the write changed nothing after all.
+fn is_same<K: Kind>(old: &K, object: &Guarded<K>) -> bool {
+    use kube::Resource;
+    old.meta().resource_version.is_some() && old.meta().resource_version == object.meta().resource_version
+}
+
+fn delete_params<K: Kind>(seen: &K, guard: Guard) -> Result<DeleteParams, String> {
+    let meta = seen.meta();
+    let resource_version = match guard {
+        Guard::None => None,
+        Guard::Version => Some(body::version(meta)?.to_owned()),
+    };
+    let preconditions = Preconditions { uid: Some(body::uid(meta)?.to_owned()), resource_version };
+    Ok(DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! What a patch sends: the difference of what we may change, and what the object must be for it to apply.
+
+use kube::core::ObjectMeta;
+use serde_json::{Map, Value, json};
+
+use crate::{Guard, Kind, difference};
+
+/// The parts of the metadata that writers may change; the rest belongs to the API server.
+const METADATA: [&str; 4] = ["annotations", "finalizers", "labels", "ownerReferences"];
+
+/// The merge patch of the main resource; `None` if nothing differs.
+pub(super) fn main<K: Kind>(old: &K, new: &K, guard: Guard) -> Result<Option<Value>, String> {
+    let Some(mut patch) = difference(&changeable(old)?, &changeable(new)?) else { return Ok(None) };
+    merge_into(&mut patch, "metadata", precondition(old.meta(), guard)?);
+    Ok(Some(patch))
+}
+
+/// The merge patch of `/status`; `None` if nothing differs.
+pub(super) fn status<K: Kind>(old: &K, new: &K) -> Result<Option<Value>, String> {
+    let status = |object| json_of(object).map(|mut all| json!({ "status": all.remove("status") }));
+    Ok(difference(&status(old)?, &status(new)?))
+}
+
+/// The merge patch that sets the finalizers of `seen`.
+pub(super) fn finalizers<K: Kind>(seen: &K, finalizers: &[String]) -> Result<Value, String> {
+    let mut metadata = precondition(seen.meta(), Guard::Version)?;
+    metadata.insert("finalizers".to_owned(), json!(finalizers));
+    Ok(json!({ "metadata": metadata }))
+}
+
+/// The uid, so that a successor of the same name is not taken for the object that was read, and with a guard the version.
+fn precondition(seen: &ObjectMeta, guard: Guard) -> Result<Map<String, Value>, String> {
+    let mut metadata = Map::new();
+    if let Some(uid) = &seen.uid {
+        metadata.insert("uid".to_owned(), json!(uid));
+    }
+    if guard == Guard::Version {
+        metadata.insert("resourceVersion".to_owned(), json!(version(seen)?));
+    }
+    Ok(metadata)
+}
+
+pub(super) fn version(seen: &ObjectMeta) -> Result<&str, String> {
+    seen.resource_version.as_deref().ok_or_else(|| "the object that was read has no resourceVersion".to_owned())
+}
+
+pub(super) fn uid(seen: &ObjectMeta) -> Result<&str, String> {
+    seen.uid.as_deref().ok_or_else(|| "the object that was read has no uid".to_owned())
+}
+
+fn changeable<K: Kind>(object: &K) -> Result<Value, String> {
+    let mut all = json_of(object)?;
+    for key in ["apiVersion", "kind", "status"] {
+        all.remove(key);
+    }
+    if let Some(metadata) = all.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|key, _| METADATA.contains(&key.as_str()));
+    }
+    Ok(Value::Object(all))
+}
+
+fn json_of<K: Kind>(object: &K) -> Result<Map<String, Value>, String> {
+    match serde_json::to_value(object) {
+        Ok(Value::Object(all)) => Ok(all),
+        Ok(_) => Err("the object is no JSON object".to_owned()),
+        Err(error) => Err(format!("the object cannot be written as JSON: {error}")),
+    }
+}
+
+fn merge_into(patch: &mut Value, key: &str, values: Map<String, Value>) {
+    let Some(patch) = patch.as_object_mut().filter(|_| !values.is_empty()) else { return };
+    let inner = patch.entry(key).or_insert_with(|| Value::Object(Map::new()));
+    if let Some(inner) = inner.as_object_mut() {
+        inner.extend(values);
+    }
+}

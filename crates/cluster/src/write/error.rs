@@ -1,0 +1,284 @@
+//! What can become of a call, as one error enum. It decides from the answer of the API server, or from the lack of one,
+//! whether anything may have been changed: the difference between "refused", "not now" and "unknown".
+
+use std::{error::Error, fmt};
+
+use hyper_util::client::legacy;
+use kube::core::Status;
+use thiserror::Error;
+
+use crate::{Class, Classified, ObjectKey, chain};
+
+/// What was to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Read the object.
+    Get,
+    /// Create it.
+    Create,
+    /// Change its spec or metadata.
+    Patch,
+    /// Change its status.
+    PatchStatus,
+    /// Delete it.
+    Delete,
+}
+
+impl Action {
+    /// The value of the label `verb` in metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Create => "create",
+            Self::Patch => "patch",
+            Self::PatchStatus => "patch_status",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// A call: what was to be done with which object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// What was to be done.
+    pub action: Action,
+    /// The kind of the object.
+    pub kind: String,
+    /// Which object.
+    pub key: ObjectKey,
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = match self.action {
+            Action::Get => "read",
+            Action::Create => "create",
+            Action::Patch => "change",
+            Action::PatchStatus => "change the status of",
+            Action::Delete => "delete",
+        };
+        write!(f, "cannot {verb} {} {}", self.kind, self.key)
+    }
+}
+
+/// Why an object is not as we wanted it.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum WriteError {
+    /// The object is not the one that the decision rested on.
+    #[error("{call}: it has changed since it was read; it is looked at again")]
+    Conflict {
+        /// What was to be done.
+        call: Call,
+    },
+    /// There is an object of that name, now in the store. It is not ours until somebody has looked at it.
+    #[error("{call}: there is an object of that name already; it is looked at again")]
+    AlreadyExists {
+        /// What was to be done.
+        call: Call,
+    },
+    /// The API server does not want it, and will not want it later.
+    #[error("{call}: the API server refuses it ({code}): {message}")]
+    Refused {
+        /// What was to be done.
+        call: Call,
+        /// The status code.
+        code: u16,
+        /// What the API server said.
+        message: String,
+    },
+    /// Nothing was changed because something does not answer or is overloaded.
+    #[error("{call}: {message}; nothing was changed, it is tried again")]
+    Unavailable {
+        /// What was to be done.
+        call: Call,
+        /// What happened.
+        message: String,
+    },
+    /// It may have taken effect or not. The object is marked as in doubt.
+    #[error("{call}: {message}; whether it took effect is unknown, the object is read before anything else is decided")]
+    Unknown {
+        /// What was to be done.
+        call: Call,
+        /// What happened.
+        message: String,
+    },
+    /// It took effect, and the answer does not decode.
+    #[error("{call}: it took effect, but the object is malformed now: {message}")]
+    Malformed {
+        /// What was done.
+        call: Call,
+        /// What is wrong with the object.
+        message: String,
+    },
+    /// The call could not even be made.
+    #[error("{call}: {message}")]
+    Invalid {
+        /// What was to be done.
+        call: Call,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+impl WriteError {
+    /// How to go on.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Conflict { .. } | Self::AlreadyExists { .. } | Self::Unknown { .. } => Class::Soon,
+            Self::Unavailable { .. } => Class::Later,
+            Self::Refused { .. } | Self::Malformed { .. } | Self::Invalid { .. } => Class::User,
+        }
+    }
+
+    /// The value of the label `outcome` in metrics.
+    pub(super) fn outcome(&self) -> &'static str {
+        match self {
+            Self::Conflict { .. } => "conflict",
+            Self::AlreadyExists { .. } => "exists",
+            Self::Unavailable { .. } => "unavailable",
+            Self::Unknown { .. } => "unknown",
+            Self::Refused { .. } | Self::Malformed { .. } | Self::Invalid { .. } => "refused",
+        }
+    }
+}
+
+impl Classified for WriteError {
+    fn class(&self) -> Class {
+        self.class()
+    }
+}
+
+/// What a failed call means.
+#[derive(Debug, PartialEq)]
+pub(super) enum Failure {
+    /// The object does not exist.
+    NotFound,
+    Error(WriteError),
+}
+
+impl Failure {
+    pub fn of(call: &Call, error: &kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) if is_not_found(call, status) => Self::NotFound,
+            kube::Error::Api(status) => Self::Error(answered(call.clone(), status)),
+            error => Self::Error(unanswered(call.clone(), error)),
+        }
+    }
+}
+
+/// A 404 that is about the object. One that is about the kind (the CRD is not installed, or the path leads elsewhere)
+/// says nothing about the object.
+fn is_not_found(call: &Call, status: &Status) -> bool {
+    let names_it = |details: &kube::core::response::StatusDetails| *details.name == *call.key.name;
+    let quotes_it = || status.message.contains(&format!("\"{}\"", call.key.name));
+    status.is_not_found() && (status.details.as_ref().is_some_and(names_it) || quotes_it())
+}
+
+fn answered(call: Call, status: &Status) -> WriteError {
+    let message = if status.message.is_empty() { status.reason.clone() } else { status.message.clone() };
+    match status.code {
+        _ if status.is_already_exists() => WriteError::AlreadyExists { call },
+        _ if status.is_conflict() || other_incarnation(status) => WriteError::Conflict { call },
+        404 => {
+            let message = format!("the API server does not know the kind; install its CRD ({message})");
+            WriteError::Unavailable { call, message }
+        }
+        401 => {
+            let message = format!("the API server does not accept our credentials; renew them ({message})");
+            WriteError::Unavailable { call, message }
+        }
+        // Both come before anything is stored: too many requests, and a server that is not ready or shuts down.
+        429 | 503 => WriteError::Unavailable { call, message },
+        // All others may come after it: etcd timed out, a proxy gave up.
+        408 | 500.. => {
+            WriteError::Unknown { call, message: format!("the API server says {message} ({})", status.code) }
+        }
+        code => WriteError::Refused { call, code, message },
+    }
+}
+
+/// A patch carries the uid; the server takes another one for an attempt to change it.
+fn other_incarnation(status: &Status) -> bool {
+    let causes = status.details.as_ref().map(|details| &details.causes[..]).unwrap_or_default();
+    status.code == 422 && causes.iter().any(|cause| cause.field == "metadata.uid")
+}
+
+fn unanswered(call: Call, error: &kube::Error) -> WriteError {
+    let message = chain(error);
+    match error {
+        kube::Error::BuildRequest(_) | kube::Error::HttpError(_) => WriteError::Invalid { call, message },
+        kube::Error::Auth(_) => WriteError::Unavailable { call, message },
+        error if never_connected(error) => WriteError::Unavailable { call, message },
+        _ => WriteError::Unknown { call, message },
+    }
+}
+
+/// True if the request cannot have left this machine.
+fn never_connected(error: &kube::Error) -> bool {
+    let mut cause: Option<&dyn Error> = Some(error);
+    while let Some(error) = cause {
+        if error.downcast_ref::<legacy::Error>().is_some_and(legacy::Error::is_connect) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::response::{StatusCause, StatusDetails};
+
+    use super::*;
+
+    fn call() -> Call {
+        Call { action: Action::Patch, kind: "Thing".to_owned(), key: ObjectKey::new("home".into(), "a") }
+    }
+
+    fn outcome(code: u16, reason: &str, message: &str) -> &'static str {
+        let status = Status::failure(message, reason).with_code(code);
+        match Failure::of(&call(), &kube::Error::Api(Box::new(status))) {
+            Failure::NotFound => "gone",
+            Failure::Error(error) => error.outcome(),
+        }
+    }
+
+    #[test]
+    fn answers_are_told_apart_by_whether_something_may_have_been_stored() {
+        assert_eq!(outcome(404, "NotFound", "things.test \"a\" not found"), "gone");
+        assert_eq!(outcome(404, "NotFound", "the server could not find the requested resource"), "unavailable");
+        assert_eq!(outcome(409, "Conflict", "the object has been modified"), "conflict");
+        assert_eq!(outcome(409, "AlreadyExists", "things.test \"a\" already exists"), "exists");
+        assert_eq!(outcome(422, "Invalid", "room must not be negative"), "refused");
+        assert_eq!(outcome(403, "Forbidden", "things.test is forbidden"), "refused");
+        assert_eq!(outcome(429, "TooManyRequests", "slow down"), "unavailable");
+        assert_eq!(outcome(503, "ServiceUnavailable", "shutting down"), "unavailable");
+        assert_eq!(outcome(500, "InternalError", "etcdserver: request timed out"), "unknown");
+        assert_eq!(outcome(504, "Timeout", "request did not complete within 34s"), "unknown");
+    }
+
+    #[test]
+    fn a_patch_of_another_incarnation_is_a_conflict() {
+        let cause = StatusCause { field: "metadata.uid".to_owned(), message: String::new(), reason: String::new() };
+        let details = StatusDetails {
+            name: "a".to_owned(),
+            group: String::new(),
+            kind: String::new(),
+            uid: String::new(),
+            causes: vec![cause],
+            retry_after_seconds: 0,
+        };
+        let status = Status::failure("field is immutable", "Invalid").with_code(422).with_details(details);
+        let failure = Failure::of(&call(), &kube::Error::Api(Box::new(status)));
+        assert_eq!(failure, Failure::Error(WriteError::Conflict { call: call() }));
+    }
+
+    #[test]
+    fn texts_name_the_object_and_what_comes_next() {
+        let error = WriteError::Refused { call: call(), code: 403, message: "things.test is forbidden".to_owned() };
+        assert_eq!(
+            error.to_string(),
+            "cannot change Thing home/a: the API server refuses it (403): things.test is forbidden"
+        );
+    }
+}
