@@ -1,0 +1,104 @@
+//! Where a server listens. It decides how the address flags are read (`:8081`, `host:port`, `0` for off; document 11
+//! section 3.1) and opens the socket.
+
+use std::fmt;
+use std::str::FromStr;
+
+use tokio::net::TcpListener;
+
+use crate::error::HttpError;
+
+/// A host, or all interfaces, and a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// Name or number of the interface, without brackets; `None` is all of them.
+    pub host: Option<String>,
+    /// TCP port; 0 lets the operating system choose one.
+    pub port: u16,
+}
+
+impl Address {
+    /// Reads the value of a flag; `None` means that the server is off (`0`, or nothing at all).
+    pub fn from_flag(text: &str) -> Result<Option<Self>, HttpError> {
+        if text.is_empty() || text == "0" { Ok(None) } else { text.parse().map(Some) }
+    }
+
+    /// Opens the socket. For all interfaces that is IPv6 and IPv4, or IPv4 alone where there is no IPv6.
+    pub async fn listen(&self) -> Result<TcpListener, HttpError> {
+        let bind = |host: &str| TcpListener::bind((host.to_owned(), self.port));
+        let listener = match &self.host {
+            Some(host) => bind(host).await,
+            None => match bind("::").await {
+                Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Err(error),
+                Err(_) => bind("0.0.0.0").await,
+                listener => listener,
+            },
+        };
+        listener.map_err(|source| HttpError::Bind { address: self.to_string(), source })
+    }
+}
+
+impl FromStr for Address {
+    type Err = HttpError;
+
+    fn from_str(text: &str) -> Result<Self, HttpError> {
+        let wrong = || HttpError::Address { found: text.to_owned() };
+        let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+        let port = port.parse().map_err(|_| wrong())?;
+        let host = match host.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')) {
+            Some(inner) => inner,
+            None if host.contains([':', '/', '[', ']', ' ']) => return Err(wrong()),
+            None => host,
+        };
+        Ok(Self { host: Some(host.to_owned()).filter(|host| !host.is_empty()), port })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.host {
+            Some(host) if host.contains(':') => write!(f, "[{host}]:{}", self.port),
+            Some(host) => write!(f, "{host}:{}", self.port),
+            None => write!(f, ":{}", self.port),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_as_go_writes_them() {
+        for (text, host, port) in [
+            (":8081", None, 8081),
+            ("0.0.0.0:8080", Some("0.0.0.0"), 8080),
+            ("localhost:2112", Some("localhost"), 2112),
+            ("[::1]:8080", Some("::1"), 8080),
+            (":0", None, 0),
+        ] {
+            let address = Address::from_flag(text).unwrap().unwrap();
+            assert_eq!(address, Address { host: host.map(str::to_owned), port });
+            assert_eq!(address.to_string(), text);
+        }
+        assert_eq!(Address::from_flag("0").unwrap(), None);
+        assert_eq!(Address::from_flag("").unwrap(), None);
+        for text in ["8080", ":", ":http", ":70000", "::1:80", "http://a:80", "[::1]"] {
+            assert!(matches!(Address::from_flag(text), Err(HttpError::Address { .. })), "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_taken_port_is_refused_with_the_address() {
+        let first = Address { host: Some("127.0.0.1".to_owned()), port: 0 }.listen().await.unwrap();
+        let same = Address { host: Some("127.0.0.1".to_owned()), port: first.local_addr().unwrap().port() };
+        let refused = same.listen().await.unwrap_err().to_string();
+        assert!(refused.starts_with(&format!("cannot listen on {same}")), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn all_interfaces_include_the_loopback_of_ipv4() {
+        let listener = Address { host: None, port: 0 }.listen().await.unwrap();
+        tokio::net::TcpStream::connect(("127.0.0.1", listener.local_addr().unwrap().port())).await.unwrap();
+    }
+}
