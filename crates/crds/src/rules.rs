@@ -129,3 +129,26 @@ fn enforce(schema: &mut JSONSchemaProps, what: What) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{attach, checks};
+    use crate::generate;
+
+    /// `at` does nothing for a path that leads nowhere; this makes sure that no check is lost that way.
+    #[test]
+    fn every_check_finds_its_field() {
+        for check in checks::OURS {
+            let before = generate::without_rules().into_iter().find(|crd| crd.spec.names.kind == check.kind).unwrap();
+            let mut after = before.clone();
+            attach(&mut after, &[*check]);
+            assert_ne!(before, after, "{} {}", check.kind, check.path);
+        }
+    }
+
+    #[test]
+    fn the_checks_of_the_hypervisor_find_their_fields() {
+        let crds = serde_json::to_string(&generate::without_rules()).unwrap();
+        assert_eq!(crds.matches("\"rule\":").count(), checks::OF_OWNERS.len());
+    }
+}

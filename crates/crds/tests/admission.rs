@@ -1,0 +1,208 @@
+//! A real API server with our CRDs takes and refuses the objects of document 10, and says which field is wrong.
+#![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
+
+mod support;
+
+use berth_crds::{generate, names};
+use serde_json::{Value, json};
+use support::{
+    beyond,
+    cases::{Act, Case, create, refused, status, taken, update},
+    edit::{edited, remove, set},
+    example,
+    server::Server,
+};
+
+const COMMITMENT: &str = "committed_resource";
+const SLOT: &str = "reservation_committed";
+const CAPACITY: &str = "flavor_group_capacity";
+const QUOTA: &str = "project_quota";
+const KNOWLEDGE: &str = "knowledge";
+const DATASOURCE: &str = "datasource";
+const HYPERVISOR: &str = "hypervisor";
+
+/// Every example object, with its status.
+fn examples() -> Vec<Case> {
+    let failover_and_in_flight = ["reservation_failover", "reservation_in_flight", "pipeline"];
+    [COMMITMENT, SLOT, CAPACITY, QUOTA, KNOWLEDGE, DATASOURCE, HYPERVISOR]
+        .into_iter()
+        .chain(failover_and_in_flight)
+        .map(|base| taken(base, base, status([])))
+        .collect()
+}
+
+/// Section 13, the kinds that we own.
+fn invalid() -> Vec<Case> {
+    vec![
+        refused("I01", COMMITMENT, create([remove("/spec/projectID")]), "spec.projectID"),
+        refused("I02", COMMITMENT, create([set("/spec/resourceType", "ram")]), "spec.resourceType"),
+        refused("I03", COMMITMENT, create([set("/spec/resourceType", "instances")]), "spec.resourceType"),
+        refused("I04", COMMITMENT, create([set("/spec/state", "active")]), "spec.state"),
+        refused("I05", COMMITMENT, create([set("/spec/amount", "1920 GiB")]), "spec.amount"),
+        refused("I06", COMMITMENT, create([set("/spec/amount", 1.5)]), "spec.amount"),
+        refused("I07", COMMITMENT, create([set("/spec/amount", json!(null))]), "spec.amount"),
+        refused("I08", COMMITMENT, create([set("/spec/startTime", "2026-03-01")]), "spec.startTime"),
+        refused("I09", COMMITMENT, create([set("/spec/allowRejection", "true")]), "spec.allowRejection"),
+        refused("I10", COMMITMENT, status([set("/status/usageObservedGeneration", -1)]), "usageObservedGeneration"),
+        refused(
+            "I11",
+            COMMITMENT,
+            status([set("/status/conditions/0/reason", "not accepted")]),
+            "conditions[0].reason",
+        ),
+        refused("I12", COMMITMENT, status([set("/status/conditions/0/status", "true")]), "conditions[0].status"),
+        refused("I13", COMMITMENT, status([set("/status/acceptedSpec/state", "")]), "status.acceptedSpec.state"),
+        refused("I14", SLOT, create([remove("/spec/type")]), "spec.type"),
+        refused("I15", SLOT, create([set("/spec/type", "committed-resource")]), "spec.type"),
+        refused("I16", SLOT, create([remove(ALLOCATION_RESOURCES)]), "1a2b3c4d5e6f.resources"),
+        refused("I17", SLOT, create([set("/spec/resources/memory", "480GiB")]), "spec.resources.memory"),
+        refused(
+            "I18",
+            SLOT,
+            create([set("/spec/committedResourceReservation/parentGeneration", "2")]),
+            "committedResourceReservation.parentGeneration",
+        ),
+        refused("I19", CAPACITY, create([remove("/spec/availabilityZone")]), "spec.availabilityZone"),
+        refused("I20", CAPACITY, status([remove("/status/flavors/0/flavorName")]), "status.flavors[0].flavorName"),
+        refused("I21", QUOTA, create([set("/spec/availabilityZone", "")]), "spec.availabilityZone"),
+        refused("I22", QUOTA, create([remove("/spec/domainID")]), "spec.domainID"),
+        refused("I23", QUOTA, create([set("/spec/quota/hw_version_mem_v4_cores", "600")]), "hw_version_mem_v4_cores"),
+        refused("I24", QUOTA, create([set("/spec/quota/hw_version_mem_v4_ram", 3840.5)]), "hw_version_mem_v4_ram"),
+        refused("I40", QUOTA, create([remove("/spec")]), "spec"),
+    ]
+}
+
+const ALLOCATION_RESOURCES: &str =
+    "/spec/committedResourceReservation/allocations/2f7c0d1e-5a3b-4c8d-9e6f-1a2b3c4d5e6f/resources";
+
+/// Section 13, the kinds that others own.
+fn invalid_of_others() -> Vec<Case> {
+    let groups = |first: Value| create([set("/spec/groups/0", first)]);
+    let both = json!({ "trait": { "name": "A" },
+                       "aggregate": { "name": "a", "uuid": "4a7f1b2c-3d5e-4f60-8a91-b2c3d4e5f607" } });
+    let uuid = "4a7f1b2c3d5e4f608a91b2c3d4e5f607";
+    let ready = example(HYPERVISOR)["status"]["conditions"][0].clone();
+    let termination = || [set("/spec/maintenance", "termination")];
+    vec![
+        refused("I25", KNOWLEDGE, create([remove("/spec/schedulingDomain")]), "spec.schedulingDomain"),
+        refused("I26", KNOWLEDGE, create([set("/spec/extractor/config", json!(["a"]))]), "spec.extractor.config"),
+        refused("I27", KNOWLEDGE, create([set("/spec/recency", 300)]), "spec.recency"),
+        refused("I28", DATASOURCE, create([remove("/spec/databaseSecretRef")]), "spec.databaseSecretRef"),
+        refused("I29", DATASOURCE, create([set("/spec/openstack/nova", json!({}))]), "spec.openstack.nova.type"),
+        refused("I30", DATASOURCE, create([remove("/spec/openstack/secretRef")]), "spec.openstack.secretRef"),
+        refused("I31", HYPERVISOR, groups(both), "spec.groups[0]"),
+        refused("I32", HYPERVISOR, groups(json!({})), "spec.groups[0]"),
+        refused("I33", HYPERVISOR, create([set("/spec/groups/1/aggregate/uuid", uuid)]), "groups[1].aggregate.uuid"),
+        refused("I34", HYPERVISOR, create([set("/spec/groups/0/trait/name", "")]), "groups[0].trait.name"),
+        refused("I35", HYPERVISOR, create([set("/spec/overcommit/cpu", 0.9)]), "spec.overcommit"),
+        refused("I36", HYPERVISOR, create([set("/spec/maintenance", "planned")]), "spec.maintenance"),
+        refused("I37", HYPERVISOR, create([set("/spec/maintenance", "manual")]), "maintenanceReason"),
+        refused("I38", HYPERVISOR, status([remove("/status/instances/0/active")]), "status.instances[0].active"),
+        refused("I39", HYPERVISOR, status([set("/status/conditions/1", ready)]), "status.conditions[1]"),
+        refused("I41", HYPERVISOR, update(termination(), [set("/spec/version", "1900.0")]), "maintenance"),
+        refused("I42", HYPERVISOR, update(termination(), [remove("/spec/maintenance")]), "maintenance"),
+    ]
+}
+
+/// Section 15.1, what must still pass, and what decision U16 adds to that.
+fn legitimate() -> Vec<Case> {
+    let upper = "6B0F3A52-9D41-4C7E-8A15-2F60C1D7E904";
+    let zones = ["EU-NL-3B", "zone_7", "zone-", "a..b", "a.-b"];
+    let project = "5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40";
+    let quota = |zone: &str| {
+        create([set("/spec/availabilityZone", zone), set("/metadata/name", names::project_quota(project, zone))])
+    };
+    let mut cases = vec![
+        taken("expired", COMMITMENT, create([set("/spec/amount", "0"), set("/spec/endTime", "2020-01-01T00:00:00Z")])),
+        taken(
+            "planned",
+            COMMITMENT,
+            create([
+                set("/spec/state", "planned"),
+                set("/spec/amount", "0"),
+                remove("/spec/startTime"),
+                remove("/spec/endTime"),
+            ]),
+        ),
+        taken("no domain", COMMITMENT, create([set("/spec/domainID", "")])),
+        taken(
+            "probe",
+            COMMITMENT,
+            create([
+                set("/spec/commitmentUUID", "dryrun-ab12cd34-0"),
+                set("/metadata/name", "commitment-dryrun-ab12cd34-0"),
+            ]),
+        ),
+        taken("cores", COMMITMENT, create([set("/spec/resourceType", "cores"), set("/spec/amount", 40)])),
+        taken("unplaced slot", SLOT, create([remove("/spec/targetHost")])),
+        taken("other zone", COMMITMENT, update([], [set("/spec/availabilityZone", "eu-test-1b")])),
+        taken("U16: C6 dropped", COMMITMENT, create([set("/spec/amount", "0"), remove("/spec/endTime")])),
+        taken("U16: upper case", COMMITMENT, create([set("/spec/commitmentUUID", upper)])),
+        taken(
+            "U16: upper case in a slot",
+            SLOT,
+            create([set("/spec/committedResourceReservation/commitmentUUID", upper)]),
+        ),
+        taken(
+            "accepted spec of an old object",
+            COMMITMENT,
+            status([set("/status/acceptedSpec/amount", "0.5"), set("/status/acceptedSpec/projectID", "")]),
+        ),
+        taken("zone with a dot", QUOTA, quota("zone.7")),
+    ];
+    cases.extend(zones.map(|zone| taken("U16: zone that is no name", QUOTA, quota(zone))));
+    cases
+}
+
+/// Does what the case says; the answer is that of the last write.
+async fn run(server: &Server, case: &Case) -> Result<(), kube::Error> {
+    let base = example(case.base);
+    match &case.act {
+        Act::Create(edits) => server.create(&edited(base, edits)).await.map(drop),
+        Act::Status(edits) => {
+            let created = server.create(&base).await.expect("the example is taken");
+            let mut wanted = edited(base, edits);
+            wanted["metadata"] = json!(created.metadata);
+            server.replace_status(&wanted).await.map(drop)
+        }
+        Act::Update(before, after) => {
+            let created = server.create(&edited(base, before)).await.expect("the example is taken");
+            server.replace(&edited(json!(created), after)).await.map(drop)
+        }
+    }
+}
+
+/// What is wrong with the answer to a case, if anything.
+fn judge(case: &Case, answer: Result<(), kube::Error>) -> Option<String> {
+    match (answer, case.refusal) {
+        (Ok(()), None) => None,
+        (Ok(()), Some(_)) => Some("was taken".to_owned()),
+        (Err(kube::Error::Api(status)), Some(word)) if status.code == 422 => {
+            (!status.message.contains(word)).then(|| format!("does not name {word}: {}", status.message))
+        }
+        (Err(error), _) => Some(format!("failed: {error}")),
+    }
+}
+
+async fn remove_what_is_left(server: &Server, case: &Case) {
+    let mut object = example(case.base);
+    if let Act::Create(edits) = &case.act {
+        object = edited(object, edits);
+    }
+    server.delete(&object).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_are_taken_and_refused_as_document_10_says() {
+    let server = Server::start(generate::all()).await;
+    let cases =
+        [examples(), invalid(), invalid_of_others(), beyond::surprising(), beyond::counter_examples(), legitimate()]
+            .concat();
+    let mut failures = Vec::new();
+    for case in &cases {
+        let answer = run(&server, case).await;
+        failures.extend(judge(case, answer).map(|problem| format!("{} ({}): {problem}", case.row, case.base)));
+        remove_what_is_left(&server, case).await;
+    }
+    assert!(failures.is_empty(), "{} of {} cases:\n{}", failures.len(), cases.len(), failures.join("\n"));
+}

@@ -1,0 +1,200 @@
+//! The cases of document 10 sections 14 and 15.1: what the reference takes and we do not, and what both take.
+
+use serde_json::json;
+
+use super::cases::{Case, create, refused, status, taken, update};
+use super::edit::{remove, set};
+
+const COMMITMENT: &str = "committed_resource";
+const SLOT: &str = "reservation_committed";
+const FAILOVER: &str = "reservation_failover";
+const IN_FLIGHT: &str = "reservation_in_flight";
+const CAPACITY: &str = "flavor_group_capacity";
+const QUOTA: &str = "project_quota";
+const KNOWLEDGE: &str = "knowledge";
+const DATASOURCE: &str = "datasource";
+const HYPERVISOR: &str = "hypervisor";
+
+/// Section 14. Rows that decision U16 allows to be refused are refused by the rule that they break.
+pub fn surprising() -> Vec<Case> {
+    let ready = json!({ "type": "Ready", "status": "True", "reason": "Accepted", "message": "",
+                        "lastTransitionTime": "2026-03-01T08:00:00Z" });
+    let amount = |value| create([set("/spec/amount", value)]);
+    let termination = || set("/spec/maintenance", "termination");
+    vec![
+        refused("A01 negative", COMMITMENT, amount(json!("-5Gi")), "spec.amount"),
+        refused("A01 fraction", COMMITMENT, amount(json!("0.5")), "spec.amount"),
+        refused("A01 integer", COMMITMENT, amount(json!(40)), "spec.amount"),
+        refused("A01 exponent", COMMITMENT, amount(json!("1e3")), "spec.amount"),
+        refused("A02", COMMITMENT, create([set("/spec/endTime", "2026-02-01T00:00:00Z")]), "spec.endTime"),
+        refused("A03 UUID", COMMITMENT, create([set("/spec/commitmentUUID", "")]), "spec.commitmentUUID"),
+        refused("A03 group", COMMITMENT, create([set("/spec/flavorGroupName", "")]), "spec.flavorGroupName"),
+        refused("A03 zone", COMMITMENT, create([set("/spec/availabilityZone", "")]), "spec.availabilityZone"),
+        refused("A03 project", COMMITMENT, create([set("/spec/projectID", "")]), "spec.projectID"),
+        taken("A03 domain", COMMITMENT, create([set("/spec/domainID", "")])),
+        taken("A04 null", COMMITMENT, create([set("/spec/startTime", json!(null))])),
+        taken("A04 unknown key", COMMITMENT, create([set("/spec/comment", "x")])),
+        refused("A05", COMMITMENT, create([set("/spec/schedulingDomain", "ironcore")]), "spec.schedulingDomain"),
+        refused("A06", COMMITMENT, status([set("/status/conditions/1", ready)]), "status.conditions[1]"),
+        refused("A07", SLOT, create([set("/spec/type", "FailoverReservation")]), "spec.failoverReservation"),
+        refused("A08", FAILOVER, create([remove("/spec/failoverReservation")]), "spec.failoverReservation"),
+        refused("A09 quota", QUOTA, create([set("/spec/quota/hw_version_mem_v4_ram", -1)]), "hw_version_mem_v4_ram"),
+        taken("A09 domain", QUOTA, create([set("/spec/domainID", "")])),
+        taken("A10", KNOWLEDGE, create([set("/spec/recency", "soon")])),
+        taken("A11 type", DATASOURCE, create([set("/spec/type", "mysql")])),
+        taken("A11 both", DATASOURCE, create([set("/spec/prometheus", empty_prometheus())])),
+        taken("A12 maintenance", HYPERVISOR, create([set("/spec/maintenance", "")])),
+        taken(
+            "A12 trait twice",
+            HYPERVISOR,
+            create([set("/spec/groups/2", json!({"trait": {"name": "CUSTOM_MEM_V4"}}))]),
+        ),
+        taken("A12 overcommit", HYPERVISOR, create([set("/spec/overcommit/cpu", 1)])),
+        taken("A12 no spec", HYPERVISOR, create([remove("/spec")])),
+        taken("A12 cell", HYPERVISOR, status([set("/status/cells/0/cellID", -1)])),
+        taken(
+            "A13 to ha",
+            HYPERVISOR,
+            update([termination()], [set("/spec/maintenance", "ha"), set("/spec/version", "1900.0")]),
+        ),
+        taken("A13 no change", HYPERVISOR, update([termination()], [])),
+    ]
+}
+
+/// What a writer built on the reference's types emits for the source that it does not use.
+fn empty_prometheus() -> serde_json::Value {
+    json!({ "query": "", "alias": "", "type": "", "secretRef": {} })
+}
+
+/// Section 15.1: objects that break a rule; first those of the document, then one for every rule or part of a rule that
+/// the document has none for.
+pub fn counter_examples() -> Vec<Case> {
+    [commitments(), reservations(), capacities(), quotas()].concat()
+}
+
+fn commitments() -> Vec<Case> {
+    let amount = |value| create([set("/spec/amount", value)]);
+    vec![
+        refused("C4 negative", COMMITMENT, amount(json!("-5Gi")), "spec.amount"),
+        refused("C4 fraction", COMMITMENT, amount(json!("0.5Ki")), "spec.amount"),
+        refused("C5 no suffix", COMMITMENT, amount(json!("1920")), "spec.amount"),
+        refused("C5 decimal suffix", COMMITMENT, amount(json!("2T")), "spec.amount"),
+        refused(
+            "C4 cores",
+            COMMITMENT,
+            create([set("/spec/resourceType", "cores"), set("/spec/amount", "500m")]),
+            "spec.amount",
+        ),
+        refused("C7", COMMITMENT, create([set("/spec/endTime", "2020-01-01T00:00:00Z")]), "spec.endTime"),
+        refused("C1 name", COMMITMENT, create([set("/metadata/name", "my-commitment")]), "metadata.name"),
+        refused(
+            "C1 update",
+            COMMITMENT,
+            update([], [set("/spec/commitmentUUID", "6b0f3a52-9d41-4c7e-8a15-000000000000")]),
+            "spec.commitmentUUID",
+        ),
+        refused("C2 short", COMMITMENT, create([set("/spec/commitmentUUID", "ab12c")]), "spec.commitmentUUID"),
+        refused("C2 character", COMMITMENT, create([set("/spec/commitmentUUID", "ab12_cd34")]), "spec.commitmentUUID"),
+        refused("C2 hyphen", COMMITMENT, create([set("/spec/commitmentUUID", "ab12cd34-")]), "spec.commitmentUUID"),
+        refused(
+            "C3",
+            COMMITMENT,
+            update([], [set("/spec/resourceType", "cores"), set("/spec/amount", "40")]),
+            "spec.resourceType",
+        ),
+        refused("C4 negative integer", COMMITMENT, amount(json!(-5)), "spec.amount"),
+        refused("C5 integer", COMMITMENT, amount(json!(1920)), "spec.amount"),
+        refused("C9", COMMITMENT, create([set("/spec/schedulingDomain", "Nova")]), "spec.schedulingDomain"),
+    ]
+}
+
+fn reservations() -> Vec<Case> {
+    vec![
+        refused(
+            "R1 type",
+            SLOT,
+            create([set("/spec/type", "FailoverReservation")]),
+            "spec.committedResourceReservation",
+        ),
+        refused("R1 two", SLOT, create([set("/spec/failoverReservation", json!({}))]), "spec.failoverReservation"),
+        refused("R4 disk", SLOT, create([set("/spec/resources/disk", "1Gi")]), "spec.resources"),
+        refused("R6", SLOT, create([set("/spec/resources/memory", "0")]), "spec.resources"),
+        refused("R8 host", IN_FLIGHT, create([remove("/spec/targetHost")]), "spec.targetHost"),
+        refused("R1 none", IN_FLIGHT, create([remove("/spec/inFlightReservation")]), "spec.inFlightReservation"),
+        refused(
+            "R2",
+            FAILOVER,
+            update(
+                [],
+                [
+                    set("/spec/type", "InFlightReservation"),
+                    remove("/spec/failoverReservation"),
+                    set("/spec/inFlightReservation", json!({ "vmID": "9c1a6e50-7f2b-4d38-8c4e-3b5d6f708192" })),
+                ],
+            ),
+            "spec.type",
+        ),
+        refused("R3", SLOT, create([set("/spec/endTime", "2020-01-01T00:00:00Z")]), "spec.endTime"),
+        refused("R4 none", FAILOVER, create([remove("/spec/resources")]), "spec.resources"),
+        refused(
+            "R4 misspelt",
+            SLOT,
+            create([remove("/spec/resources/cpu"), set("/spec/resources/vcpus", "30")]),
+            "spec.resources",
+        ),
+        refused("R5 negative", SLOT, create([set("/spec/resources/memory", "-1")]), "spec.resources.memory"),
+        refused("R5 negative integer", SLOT, create([set("/spec/resources/cpu", -1)]), "spec.resources.cpu"),
+        refused("R5 fraction", SLOT, create([set("/spec/resources/cpu", "500m")]), "spec.resources.cpu"),
+        refused("R6 integer", SLOT, create([set("/spec/resources/memory", 0)]), "spec.resources"),
+        refused(
+            "R7 no UUID",
+            SLOT,
+            create([remove("/spec/committedResourceReservation/commitmentUUID")]),
+            "commitmentUUID",
+        ),
+        refused(
+            "R7 UUID",
+            SLOT,
+            create([set("/spec/committedResourceReservation/commitmentUUID", "-")]),
+            "commitmentUUID",
+        ),
+        refused(
+            "R7 flavor",
+            SLOT,
+            create([set("/spec/committedResourceReservation/resourceName", "")]),
+            "resourceName",
+        ),
+        refused(
+            "R7 group",
+            SLOT,
+            create([remove("/spec/committedResourceReservation/resourceGroup")]),
+            "resourceGroup",
+        ),
+        refused("R7 project", SLOT, create([remove("/spec/committedResourceReservation/projectID")]), "projectID"),
+        refused(
+            "R7 generation",
+            SLOT,
+            create([set("/spec/committedResourceReservation/parentGeneration", -1)]),
+            "parentGeneration",
+        ),
+        refused("R8 VM", IN_FLIGHT, create([set("/spec/inFlightReservation/vmID", "")]), "inFlightReservation.vmID"),
+    ]
+}
+
+fn capacities() -> Vec<Case> {
+    vec![
+        refused("F1", CAPACITY, update([], [set("/spec/availabilityZone", "eu-test-1b")]), "availabilityZone"),
+        refused("F2 group", CAPACITY, create([set("/spec/flavorGroup", "")]), "spec.flavorGroup"),
+        refused("F2 zone", CAPACITY, create([set("/spec/availabilityZone", "")]), "spec.availabilityZone"),
+    ]
+}
+
+fn quotas() -> Vec<Case> {
+    vec![
+        refused("Q3", QUOTA, create([set("/spec/quota/hw_version_mem_v4_cores", -1)]), "hw_version_mem_v4_cores"),
+        refused("Q1", QUOTA, create([set("/metadata/name", "quota-other")]), "metadata.name"),
+        refused("Q2 project", QUOTA, update([], [set("/spec/projectID", "other")]), "spec.projectID"),
+        refused("Q2 zone", QUOTA, update([], [set("/spec/availabilityZone", "eu-test-1b")]), "spec.availabilityZone"),
+        refused("Q4", QUOTA, create([set("/spec/projectID", "")]), "spec.projectID"),
+    ]
+}
