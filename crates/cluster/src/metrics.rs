@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
-use berth_telemetry::metrics::{Kind::*, Metric, Metrics, MetricsError};
+use berth_telemetry::metrics::{
+    Kind::{Counter, Gauge, Histogram},
+    Metric, Metrics, MetricsError,
+};
 use prometheus::{HistogramVec, IntCounterVec, IntGaugeVec};
 
 const RUNS: Metric = Metric {

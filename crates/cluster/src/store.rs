@@ -124,13 +124,11 @@ impl<K: Kind> Store<K> {
     /// An index that the store was not made with is answered by walking through all objects.
     pub fn select(&self, index: &Index<K>, value: &str) -> Vec<Entry<K>> {
         let data = read(&self.shared.data);
-        match data.indexes.select(index, value) {
-            Some(keys) => keys.into_iter().filter_map(|key| data.entry(key)).collect(),
-            None => {
-                let all = data.clusters.values().flat_map(Member::all);
-                all.filter(|entry| index.values(&entry.object).contains(value)).collect()
-            }
+        if let Some(keys) = data.indexes.select(index, value) {
+            return keys.into_iter().filter_map(|key| data.entry(key)).collect();
         }
+        let all = data.clusters.values().flat_map(Member::all);
+        all.filter(|entry| index.values(&entry.object).contains(value)).collect()
     }
 
     /// How many readable objects there are.
@@ -308,7 +306,9 @@ impl<K> Data<K> {
     ) -> (Vec<Change<K>>, bool) {
         let member = self.clusters.entry(cluster.clone()).or_insert_with(|| Member::new(cluster.clone()));
         let changes = f(member);
-        changes.iter().for_each(|change| self.indexes.follow(change));
+        for change in &changes {
+            self.indexes.follow(change);
+        }
         (changes, self.clusters.values().all(|member| member.entries.synced()))
     }
 }

@@ -81,7 +81,7 @@ impl<K: Kind> Writer<K> {
     /// [`WriteError::AlreadyExists`]: never a success, because nobody has decided yet whether it is what was wanted.
     pub async fn create(&self, cluster: &ClusterName, object: &K) -> Result<Arc<K>, WriteError> {
         let name = object.meta().name.as_deref().unwrap_or_default();
-        let call = self.call(Action::Create, &ObjectKey::new(cluster.clone(), name));
+        let call = call::<K>(Action::Create, &ObjectKey::new(cluster.clone(), name));
         if name.is_empty() {
             return Err(WriteError::Invalid { call, message: "the object has no name".to_owned() });
         }
@@ -91,7 +91,7 @@ impl<K: Kind> Writer<K> {
         match self.send(&call, api.create(&PostParams::default(), &object)).await {
             Ok(object) => entered(call, sending, object),
             Err(failure) => {
-                let error = self.failed(call, sending, failure);
+                let error = failed(call, sending, failure);
                 if let WriteError::AlreadyExists { call } = &error {
                     self.look(&call.key).await;
                 }
@@ -102,7 +102,7 @@ impl<K: Kind> Writer<K> {
 
     /// Changes spec, labels, annotations, finalizers and owners of the object from `old` to `new`: what differs is sent.
     pub async fn patch(&self, key: &ObjectKey, old: &K, new: &K, guard: Guard) -> Result<Written<K>, WriteError> {
-        let call = self.call(Action::Patch, key);
+        let call = call::<K>(Action::Patch, key);
         match body::main(old, new, guard) {
             Ok(None) => Ok(Written::Unchanged),
             Ok(Some(patch)) => self.send_patch(call, old, patch).await,
@@ -112,7 +112,7 @@ impl<K: Kind> Writer<K> {
 
     /// Changes the status of the object from that of `old` to that of `new`: what differs is sent.
     pub async fn patch_status(&self, key: &ObjectKey, old: &K, new: &K) -> Result<Written<K>, WriteError> {
-        let call = self.call(Action::PatchStatus, key);
+        let call = call::<K>(Action::PatchStatus, key);
         match body::status(old, new) {
             Ok(None) => Ok(Written::Unchanged),
             Ok(Some(patch)) => self.send_patch(call, old, patch).await,
@@ -123,20 +123,22 @@ impl<K: Kind> Writer<K> {
     /// Deletes the object that was `seen`, not a successor of the same name. With a guard only if it has not changed
     /// since. An object that is gone already is a success; one with finalizers stays until they are removed.
     pub async fn delete(&self, key: &ObjectKey, seen: &K, guard: Guard) -> Result<(), WriteError> {
-        let call = self.call(Action::Delete, key);
+        let call = call::<K>(Action::Delete, key);
         let params =
             delete_params(seen, guard).map_err(|message| WriteError::Invalid { call: call.clone(), message })?;
         let uid = seen.meta().uid.clone().unwrap_or_default();
         let api = self.api(&call)?;
         let sending = self.store.sending(key);
-        match self.send(&call, api.delete(&key.name, &params)).await.map(|answer| answer.left()) {
-            Ok(Some(object)) if !is_final(&object) => entered(call, sending, object).map(drop),
-            Ok(_) | Err(Failure::NotFound) => {
-                sending.gone(&uid);
-                Ok(())
-            }
-            Err(failure) => Err(self.failed(call, sending, failure)),
-        }
+        let stays = match self.send(&call, api.delete(&key.name, &params)).await {
+            Ok(answer) => answer.left().filter(|object| !is_final(object)),
+            Err(Failure::NotFound) => None,
+            Err(failure) => return Err(failed(call, sending, failure)),
+        };
+        let Some(object) = stays else {
+            sending.gone(&uid);
+            return Ok(());
+        };
+        entered(call, sending, object).map(drop)
     }
 
     /// Adds a finalizer to the object that was `seen`; a conflict if it has changed since.
@@ -162,13 +164,13 @@ impl<K: Kind> Writer<K> {
 
     /// Asks the API server for an object in doubt and enters the answer (rule 4).
     pub async fn settle(&self, key: &ObjectKey) -> Result<(), WriteError> {
-        let call = self.call(Action::Get, key);
+        let call = call::<K>(Action::Get, key);
         let api = self.api(&call)?;
         settle(&self.store, &api, key).await
     }
 
     async fn set_finalizers(&self, key: &ObjectKey, seen: &K, all: &[String]) -> Result<Written<K>, WriteError> {
-        let call = self.call(Action::Patch, key);
+        let call = call::<K>(Action::Patch, key);
         match body::finalizers(seen, all) {
             Ok(patch) => self.send_patch(call, seen, patch).await,
             Err(message) => Err(WriteError::Invalid { call, message }),
@@ -198,19 +200,18 @@ impl<K: Kind> Writer<K> {
                 sending.gone(uid);
                 Ok(Written::Gone)
             }
-            Err(failure) => Err(self.failed(call, sending, failure)),
+            Err(failure) => Err(failed(call, sending, failure)),
         }
     }
 
     /// Sends a write and waits for the answer as long as it is worth something.
     async fn send<T>(&self, call: &Call, request: impl Future<Output = kube::Result<T>>) -> Result<T, Failure> {
-        let answer = match timeout(WRITE_DEADLINE, request).await {
-            Ok(answer) => answer.map_err(|error| Failure::of(call, &error)),
-            Err(_) => {
-                let message = format!("no answer within {} s", WRITE_DEADLINE.as_secs());
-                Err(Failure::Error(WriteError::Unknown { call: call.clone(), message }))
-            }
+        let late = |_| {
+            let message = format!("no answer within {} s", WRITE_DEADLINE.as_secs());
+            Err(Failure::Error(WriteError::Unknown { call: call.clone(), message }))
         };
+        let in_time = |answer: kube::Result<T>| answer.map_err(|error| Failure::of(call, &error));
+        let answer = timeout(WRITE_DEADLINE, request).await.map_or_else(late, in_time);
         self.count(call, &answer);
         answer
     }
@@ -226,31 +227,12 @@ impl<K: Kind> Writer<K> {
         }
     }
 
-    fn failed(&self, call: Call, sending: Sending<K>, failure: Failure) -> WriteError {
-        let error = match failure {
-            Failure::Error(error) => error,
-            Failure::NotFound => {
-                let message = "there is nothing to change".to_owned();
-                WriteError::Refused { call, code: 404, message }
-            }
-        };
-        match &error {
-            WriteError::Unknown { .. } => sending.unknown(),
-            _ => sending.refused(),
-        }
-        error
-    }
-
     /// Reads an object that is in our way. If that fails it stays in doubt, so that somebody looks later.
     async fn look(&self, key: &ObjectKey) {
         let unanswered = self.store.sending(key);
         if self.settle(key).await.is_ok() {
             unanswered.refused();
         }
-    }
-
-    fn call(&self, action: Action, key: &ObjectKey) -> Call {
-        Call { action, kind: kind_name::<K>(), key: key.clone() }
     }
 
     fn api(&self, call: &Call) -> Result<Api<Guarded<K>>, WriteError> {
@@ -270,7 +252,7 @@ pub(crate) async fn settle<K: Kind>(
     api: &Api<Guarded<K>>,
     key: &ObjectKey,
 ) -> Result<(), WriteError> {
-    let call = Call { action: Action::Get, kind: kind_name::<K>(), key: key.clone() };
+    let call = call::<K>(Action::Get, key);
     let asking = store.asking(key);
     match timeout(READ_DEADLINE, api.get(&key.name)).await {
         Ok(Ok(object)) => asking.found(Some(object)),
@@ -287,6 +269,22 @@ pub(crate) async fn settle<K: Kind>(
         }
     }
     Ok(())
+}
+
+fn call<K: Kind>(action: Action, key: &ObjectKey) -> Call {
+    Call { action, kind: kind_name::<K>(), key: key.clone() }
+}
+
+fn failed<K: Kind>(call: Call, sending: Sending<K>, failure: Failure) -> WriteError {
+    let error = match failure {
+        Failure::Error(error) => error,
+        Failure::NotFound => WriteError::Refused { call, code: 404, message: "there is nothing to change".to_owned() },
+    };
+    match &error {
+        WriteError::Unknown { .. } => sending.unknown(),
+        _ => sending.refused(),
+    }
+    error
 }
 
 fn entered<K: Kind>(call: Call, sending: Sending<K>, object: Guarded<K>) -> Result<Arc<K>, WriteError> {

@@ -1,1 +1,133 @@
-//! Tests.
+//! What readers and listeners see of the store.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::json;
+
+use super::*;
+use crate::testing::{Thing, applied, deleted, failing, filled, thing};
+
+const BY_HOST: Index<Thing> = Index { name: "host", keys: |thing| thing.spec.host.clone().into_iter().collect() };
+const BY_ROOM: Index<Thing> = Index { name: "room", keys: |thing| vec![thing.spec.room.to_string()] };
+
+fn home() -> ClusterName {
+    ClusterName::home()
+}
+
+fn on(name: &str, version: u64, host: &str) -> Thing {
+    let mut thing = thing(name, name, version);
+    thing.spec.host = Some(host.to_owned());
+    thing
+}
+
+fn names<K>(entries: &[Entry<K>]) -> Vec<String> {
+    entries.iter().map(|entry| entry.key.to_string()).collect()
+}
+
+#[test]
+fn entries_and_selections_are_ordered_by_cluster_and_name() {
+    let store = filled(&[BY_HOST], &home(), [on("b", 1, "h1"), on("a", 2, "h1"), on("c", 3, "h2"), on("d", 4, "")]);
+    applied(&store, &"away".into(), on("z", 1, "h1"));
+    assert_eq!(names(&store.all()), ["away/z", "home/a", "home/b", "home/c", "home/d"]);
+    assert_eq!(names(&store.select(&BY_HOST, "h1")), ["away/z", "home/a", "home/b"]);
+    assert!(store.select(&BY_HOST, "").is_empty(), "an empty value is not indexed");
+    assert_eq!(names(&store.select(&BY_ROOM, "1")).len(), 5, "an undeclared index works, slowly");
+}
+
+#[test]
+fn an_index_follows_changes_and_deletions() {
+    let store = filled(&[BY_HOST], &home(), [on("a", 1, "h1")]);
+    applied(&store, &home(), on("a", 2, "h2"));
+    assert!(store.select(&BY_HOST, "h1").is_empty());
+    assert_eq!(names(&store.select(&BY_HOST, "h2")), ["home/a"]);
+    deleted(&store, &home(), on("a", 3, "h2"));
+    assert!(store.select(&BY_HOST, "h2").is_empty() && store.is_empty());
+}
+
+#[test]
+fn listeners_hear_changes_in_order_and_may_read() {
+    let store = filled(&[BY_HOST], &home(), [on("a", 1, "h1")]);
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    for listener in ["first", "second"] {
+        let (reader, heard) = (store.clone(), heard.clone());
+        store.on_change(move |change| {
+            assert_eq!(reader.get(&change.key), change.new);
+            let host = |thing: &Option<Arc<Thing>>| thing.as_ref().and_then(|thing| thing.spec.host.clone());
+            heard.lock().unwrap().push((listener, host(&change.old), host(&change.new)));
+        });
+    }
+    applied(&store, &home(), on("a", 2, "h2"));
+    deleted(&store, &home(), on("a", 3, "h2"));
+    let (h1, h2) = (Some("h1".to_owned()), Some("h2".to_owned()));
+    let moved = |listener| (listener, h1.clone(), h2.clone());
+    let gone = |listener| (listener, h2.clone(), None);
+    assert_eq!(*heard.lock().unwrap(), [moved("first"), moved("second"), gone("first"), gone("second")]);
+}
+
+#[test]
+fn a_change_that_is_none_is_not_told() {
+    let store = filled(&[], &home(), [on("a", 5, "h1")]);
+    let heard = Arc::new(AtomicUsize::new(0));
+    let count = heard.clone();
+    store.on_change(move |_| {
+        count.fetch_add(1, Ordering::Relaxed);
+    });
+    applied(&store, &home(), on("a", 5, "h1"));
+    applied(&store, &home(), on("a", 4, "h0"));
+    assert_eq!(heard.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn completeness_says_why_a_read_is_partial() {
+    let store: Store<Thing> = Store::new(&[]);
+    let why = |store: &Store<Thing>| store.complete(&home()).map(|_| ()).unwrap_err().why;
+    assert_eq!(why(&store), "it is not watched");
+    store.join(&home());
+    assert_eq!(why(&store), "its first list is not complete yet");
+    store.init(&home());
+    store.init_done(&home());
+    assert_eq!(store.completeness(&home()), Completeness::Complete);
+    failing(&store, &home(), Some("connection refused"));
+    assert_eq!(why(&store), "its watch fails: connection refused");
+    failing(&store, &home(), None);
+    let raw = json!({ "metadata": { "name": "a", "uid": "a", "resourceVersion": "7" }, "spec": { "room": [] } });
+    store.applied(&home(), serde_json::from_value(raw.clone()).unwrap());
+    assert!(why(&store).starts_with("a cannot be read: "), "{}", why(&store));
+    assert_eq!(*store.malformed()[0].raw, raw);
+    assert_eq!(
+        store.complete(&home()).unwrap_err().to_string(),
+        format!("Thing objects of cluster home are not completely known: {}", why(&store))
+    );
+}
+
+#[test]
+fn a_complete_read_is_about_one_cluster() {
+    let store = filled(&[BY_HOST], &home(), [on("a", 1, "h1")]);
+    applied(&store, &"away".into(), on("z", 1, "h1"));
+    let complete = store.complete(&home()).unwrap();
+    assert_eq!(
+        (names(&complete.all()), names(&complete.select(&BY_HOST, "h1"))),
+        (vec!["home/a".to_owned()], vec!["home/a".to_owned()])
+    );
+    assert!(complete.get("z").is_none());
+    assert!(store.complete(&"away".into()).is_err(), "never listed");
+}
+
+#[tokio::test]
+async fn synced_waits_for_the_first_list_of_every_cluster() {
+    let store: Store<Thing> = Store::new(&[]);
+    let waiting = tokio::spawn({
+        let store = store.clone();
+        async move { store.synced().await }
+    });
+    for cluster in ["away", "home"] {
+        store.join(&cluster.into());
+    }
+    for cluster in ["away", "home"] {
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished(), "{cluster} is not listed yet");
+        store.init(&cluster.into());
+        store.init_done(&cluster.into());
+    }
+    waiting.await.unwrap();
+}

@@ -1,1 +1,309 @@
-//! Tests.
+//! Each kind of answer, against an API server that answers as it is told: what was sent, what the store knows then.
+
+use std::sync::Mutex;
+
+use kube::{Client, Config};
+use serde_json::json;
+use tokio::time::{Duration, Instant, sleep};
+
+use super::*;
+use crate::{
+    Class, Cluster, chain,
+    testing::{Reply, Request, Thing, ThingStatus, filled, metrics, scripted, thing},
+};
+
+/// A writer over a store that holds `a` in version 5, and what it sends.
+struct Scene {
+    writer: Writer<Thing>,
+    sent: Arc<Mutex<Vec<Request>>>,
+    seen: Thing,
+}
+
+fn scene(script: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Scene {
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let log = sent.clone();
+    let cluster = scripted(move |request| {
+        log.lock().unwrap().push(request.clone());
+        script(request)
+    });
+    Scene { sent, ..scene_of(cluster) }
+}
+
+fn scene_of(cluster: Cluster) -> Scene {
+    let seen = thing("a", "uid-a", 5);
+    let store = filled(&[], &ClusterName::home(), [seen.clone()]);
+    Scene { writer: Writer::new(store, cluster), sent: Arc::default(), seen }
+}
+
+impl Scene {
+    fn shown(&self) -> Option<Arc<Thing>> {
+        self.writer.store().get(&key())
+    }
+
+    fn in_doubt(&self) -> bool {
+        self.writer.store().in_doubt(&key())
+    }
+
+    async fn move_to(&self, host: &str, guard: Guard) -> Result<Written<Thing>, WriteError> {
+        let mut new = self.seen.clone();
+        new.spec.host = Some(host.to_owned());
+        self.writer.patch(&key(), &self.seen, &new, guard).await
+    }
+
+    fn request(&self, which: usize) -> Request {
+        self.sent.lock().unwrap()[which].clone()
+    }
+}
+
+fn key() -> ObjectKey {
+    ObjectKey::new(ClusterName::home(), "a")
+}
+
+fn object(thing: &Thing) -> Reply {
+    Reply::Json(200, serde_json::to_value(thing).unwrap())
+}
+
+/// `a` in version 6, on host `h2`.
+fn moved() -> Thing {
+    let mut thing = thing("a", "uid-a", 6);
+    thing.spec.host = Some("h2".to_owned());
+    thing
+}
+
+#[tokio::test]
+async fn a_patch_sends_the_difference_and_the_store_has_the_answer_at_once() {
+    let scene = scene(|_| object(&moved()));
+    let written = scene.move_to("h2", Guard::Version).await.unwrap();
+    assert!(matches!(written, Written::Changed(thing) if Some(&thing) == scene.shown().as_ref()));
+    let request = scene.request(0);
+    assert_eq!((&*request.method, &*request.path), ("PATCH", "/apis/test.berth/v1/things/a"));
+    let body = json!({ "metadata": { "uid": "uid-a", "resourceVersion": "5" }, "spec": { "host": "h2" } });
+    assert_eq!(request.body, body);
+}
+
+#[tokio::test]
+async fn without_a_guard_the_version_is_not_sent_but_the_uid_is() {
+    let scene = scene(|_| object(&moved()));
+    scene.move_to("h2", Guard::None).await.unwrap();
+    assert_eq!(scene.request(0).body["metadata"], json!({ "uid": "uid-a" }));
+}
+
+#[tokio::test]
+async fn no_difference_sends_nothing() {
+    let scene = scene(|_| Reply::Cut);
+    assert!(matches!(scene.move_to("h", Guard::Version).await, Ok(Written::Unchanged)));
+    let mut new = scene.seen.clone();
+    new.metadata.resource_version = Some("99".to_owned());
+    assert!(matches!(scene.writer.patch_status(&key(), &scene.seen, &new).await, Ok(Written::Unchanged)));
+    assert!(scene.sent.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_status_patch_removes_what_is_no_longer_there() {
+    let mut scene = scene(|_| object(&moved()));
+    scene.seen.status = Some(ThingStatus { host: Some("h".to_owned()) });
+    let mut new = scene.seen.clone();
+    new.status = Some(ThingStatus::default());
+    new.spec.room = 7; // not the business of a status patch
+    scene.writer.patch_status(&key(), &scene.seen, &new).await.unwrap();
+    let request = scene.request(0);
+    assert_eq!(&*request.path, "/apis/test.berth/v1/things/a/status");
+    assert_eq!(request.body, json!({ "status": { "host": null } }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_is_not_answered_in_time_leaves_the_object_in_doubt_until_a_look() {
+    let scene = scene(|request| if request.method == "GET" { object(&moved()) } else { Reply::Hang });
+    let began = Instant::now();
+    let error = scene.move_to("h2", Guard::Version).await.unwrap_err();
+    assert_eq!((error.class(), began.elapsed()), (Class::Soon, WRITE_DEADLINE));
+    assert!(matches!(error, WriteError::Unknown { .. }), "{error}");
+    assert!(scene.in_doubt());
+    scene.writer.settle(&key()).await.unwrap();
+    assert!(!scene.in_doubt());
+    assert_eq!(scene.shown().unwrap().spec.host.as_deref(), Some("h2"));
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_leaves_the_object_in_doubt() {
+    let scene = scene(|_| Reply::Cut);
+    let error = scene.move_to("h2", Guard::Version).await.unwrap_err();
+    assert!(matches!(error, WriteError::Unknown { .. }), "{error}");
+    assert!(chain(&error).contains("connection reset"), "{error}");
+    assert!(scene.in_doubt());
+    assert!(scene.writer.settle(&key()).await.is_err());
+    assert!(scene.in_doubt(), "an unanswered look settles nothing");
+}
+
+#[tokio::test]
+async fn an_unanswered_create_is_in_doubt_although_there_is_no_object() {
+    let scene = scene(|request| if request.method == "GET" { Reply::not_found("b") } else { Reply::Cut });
+    let b = ObjectKey::new(ClusterName::home(), "b");
+    scene.writer.create(&b.cluster, &thing("b", "", 0)).await.unwrap_err();
+    assert!(scene.writer.store().in_doubt(&b));
+    assert_eq!(scene.writer.store().doubts(), std::slice::from_ref(&b));
+    scene.writer.settle(&b).await.unwrap();
+    assert!(!scene.writer.store().in_doubt(&b));
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_leaves_nothing_in_doubt() {
+    let client = Client::try_from(Config::new("http://127.0.0.1:1".parse().unwrap())).unwrap();
+    let scene = scene_of(Cluster { name: ClusterName::home(), client });
+    let error = scene.move_to("h2", Guard::Version).await.unwrap_err();
+    assert!(matches!(error, WriteError::Unavailable { .. }), "{error}");
+    assert_eq!((error.class(), scene.in_doubt()), (Class::Later, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_is_dropped_leaves_the_object_in_doubt() {
+    let scene = Arc::new(scene(|_| Reply::Hang));
+    let ours = scene.clone();
+    let task = tokio::spawn(async move { ours.move_to("h2", Guard::Version).await });
+    sleep(Duration::from_secs(1)).await;
+    assert!(!scene.in_doubt());
+    task.abort();
+    task.await.unwrap_err();
+    assert!(scene.in_doubt());
+}
+
+#[tokio::test]
+async fn a_conflict_changes_nothing() {
+    let scene = scene(|_| Reply::error(409, "Conflict", "the object has been modified"));
+    let error = scene.move_to("h2", Guard::Version).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot change Thing home/a: it has changed since it was read; it is looked at again"
+    );
+    assert_eq!((error.class(), scene.in_doubt()), (Class::Soon, false));
+}
+
+#[tokio::test]
+async fn a_refusal_is_for_the_user() {
+    let scene = scene(|_| Reply::error(422, "Invalid", "spec.host: must not be h2"));
+    let error = scene.move_to("h2", Guard::Version).await.unwrap_err();
+    let expected = "cannot change Thing home/a: the API server refuses it (422): spec.host: must not be h2";
+    assert_eq!((error.to_string().as_str(), error.class()), (expected, Class::User));
+}
+
+#[tokio::test]
+async fn a_patch_of_an_object_that_is_gone_removes_it_from_the_store() {
+    let scene = scene(|_| Reply::not_found("a"));
+    assert!(matches!(scene.move_to("h2", Guard::Version).await, Ok(Written::Gone)));
+    assert!(scene.shown().is_none());
+}
+
+#[tokio::test]
+async fn a_kind_that_is_not_served_does_not_make_objects_disappear() {
+    let scene = scene(|_| Reply::error(404, "NotFound", "the server could not find the requested resource"));
+    let error = scene.move_to("h2", Guard::Version).await.unwrap_err();
+    assert!(matches!(error, WriteError::Unavailable { .. }), "{error}");
+    scene.writer.settle(&key()).await.unwrap_err();
+    assert!(scene.shown().is_some());
+}
+
+#[tokio::test]
+async fn an_object_that_exists_already_is_read_and_never_a_success() {
+    let other = || thing("b", "uid-b", 8);
+    let scene = scene(move |request| match request.method.as_str() {
+        "GET" => object(&other()),
+        _ => Reply::error(409, "AlreadyExists", "things.test.berth \"b\" already exists"),
+    });
+    let error = scene.writer.create(&ClusterName::home(), &thing("b", "", 0)).await.unwrap_err();
+    assert!(matches!(error, WriteError::AlreadyExists { .. }), "{error}");
+    let b = ObjectKey::new(ClusterName::home(), "b");
+    assert_eq!(scene.writer.store().get(&b).as_deref(), Some(&other()));
+    assert!(!scene.writer.store().in_doubt(&b));
+}
+
+#[tokio::test]
+async fn an_object_that_exists_already_and_cannot_be_read_is_in_doubt() {
+    let scene = scene(|request| match request.method.as_str() {
+        "GET" => Reply::Cut,
+        _ => Reply::error(409, "AlreadyExists", "things.test.berth \"b\" already exists"),
+    });
+    scene.writer.create(&ClusterName::home(), &thing("b", "", 0)).await.unwrap_err();
+    assert!(scene.writer.store().in_doubt(&ObjectKey::new(ClusterName::home(), "b")));
+}
+
+#[tokio::test]
+async fn a_deletion_names_the_incarnation_and_with_a_guard_the_version() {
+    for (guard, version) in [(Guard::None, None), (Guard::Version, Some("5"))] {
+        let scene = scene(|_| Reply::Json(200, json!({ "kind": "Status", "apiVersion": "v1", "status": "Success" })));
+        scene.writer.delete(&key(), &scene.seen, guard).await.unwrap();
+        let preconditions = &scene.request(0).body["preconditions"];
+        assert_eq!(preconditions["uid"], "uid-a");
+        assert_eq!(preconditions.get("resourceVersion").and_then(Value::as_str), version);
+        assert!(scene.shown().is_none());
+    }
+}
+
+#[tokio::test]
+async fn deleting_what_is_gone_is_a_success() {
+    let scene = scene(|_| Reply::not_found("a"));
+    scene.writer.delete(&key(), &scene.seen, Guard::None).await.unwrap();
+    assert!(scene.shown().is_none());
+}
+
+#[tokio::test]
+async fn a_deleted_object_with_finalizers_stays_until_the_last_one_goes() {
+    let dying = |finalizers: &[&str]| {
+        let mut thing = thing("a", "uid-a", 6);
+        thing.metadata.deletion_timestamp = Some(serde_json::from_value(json!("2026-03-01T08:00:00Z")).unwrap());
+        thing.metadata.finalizers = Some(finalizers.iter().map(|f| (*f).to_owned()).collect());
+        thing
+    };
+    let scene = scene(move |request| match request.method.as_str() {
+        "DELETE" => object(&dying(&["f"])),
+        _ => object(&dying(&[])),
+    });
+    scene.writer.delete(&key(), &scene.seen, Guard::None).await.unwrap();
+    let seen = scene.shown().unwrap();
+    assert!(seen.metadata.deletion_timestamp.is_some());
+    assert!(matches!(scene.writer.remove_finalizer(&key(), &seen, "f").await, Ok(Written::Gone)));
+    assert!(scene.shown().is_none());
+    let body = json!({ "metadata": { "uid": "uid-a", "resourceVersion": "6", "finalizers": [] } });
+    assert_eq!(scene.request(1).body, body);
+}
+
+#[tokio::test]
+async fn a_finalizer_is_added_once() {
+    let scene = scene(|_| object(&moved()));
+    let mut seen = scene.seen.clone();
+    scene.writer.add_finalizer(&key(), &seen, "f").await.unwrap();
+    assert_eq!(scene.request(0).body["metadata"]["finalizers"], json!(["f"]));
+    seen.metadata.finalizers = Some(vec!["f".to_owned()]);
+    assert!(matches!(scene.writer.add_finalizer(&key(), &seen, "f").await, Ok(Written::Unchanged)));
+    assert!(matches!(scene.writer.remove_finalizer(&key(), &seen, "g").await, Ok(Written::Unchanged)));
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_decode_is_not_in_doubt_but_malformed() {
+    let raw =
+        json!({ "metadata": { "name": "a", "uid": "uid-a", "resourceVersion": "6" }, "spec": { "room": "much" } });
+    let scene = scene(move |_| Reply::Json(200, raw.clone()));
+    let error = scene.move_to("h2", Guard::Version).await.unwrap_err();
+    assert!(matches!(error, WriteError::Malformed { .. }), "{error}");
+    assert_eq!(scene.shown().as_deref(), Some(&scene.seen));
+    assert_eq!((scene.in_doubt(), scene.writer.store().malformed().len()), (false, 1));
+}
+
+#[tokio::test]
+async fn an_unknown_cluster_and_an_object_without_uid_are_said_plainly() {
+    let scene = scene(|_| Reply::Cut);
+    let error = scene.writer.settle(&ObjectKey::new("away".into(), "a")).await.unwrap_err();
+    assert_eq!(error.to_string(), "cannot read Thing away/a: cluster away is not configured");
+    let error = scene.writer.delete(&key(), &Thing::default(), Guard::None).await.unwrap_err();
+    assert_eq!(error.to_string(), "cannot delete Thing home/a: the object that was read has no uid");
+}
+
+#[tokio::test]
+async fn outcomes_are_counted() {
+    let scene = scene(|_| object(&moved()));
+    let (registry, all) = metrics();
+    let writer = scene.writer.clone().counted(all.writes);
+    let counted = Scene { writer, ..scene };
+    counted.move_to("h2", Guard::None).await.unwrap();
+    let text = registry.render();
+    assert!(text.contains(r#"berth_writes_total{kind="Thing",outcome="ok",verb="patch"} 1"#), "{text}");
+}

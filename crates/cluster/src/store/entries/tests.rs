@@ -1,6 +1,7 @@
 //! Examples for each rule, and a model: an API server with a history, a watch that lags, breaks and lists anew, foreign
 //! writers, and own calls whose answers come late, in any order, or never.
 
+use kube::core::ObjectMeta;
 use proptest::prelude::*;
 
 use super::*;
@@ -15,7 +16,7 @@ fn report(name: &str, uid: u64, version: u64) -> Report<Content> {
 }
 
 fn broken(name: &str, uid: u64, version: u64) -> Report<Content> {
-    let broken = Broken { metadata: Default::default(), error: "bad".into(), raw: Default::default() };
+    let broken = Broken { metadata: ObjectMeta::default(), error: "bad".into(), raw: Arc::default() };
     Report { content: Err(Arc::new(broken)), ..report(name, uid, version) }
 }
 
@@ -222,8 +223,11 @@ struct Event {
     deleted: bool,
 }
 
+/// A version, and the objects that were there then and are not delivered yet.
+type Snapshot = (u64, Vec<(&'static str, u64, u64)>);
+
 enum Stream {
-    Listing { snapshot: Option<(u64, Vec<(&'static str, u64, u64)>)> },
+    Listing { snapshot: Option<Snapshot> },
     Watching { position: u64 },
 }
 
@@ -352,15 +356,14 @@ impl World {
                 let objects = self.objects.iter().map(|(name, (uid, version))| (*name, *uid, *version)).collect();
                 self.stream = Stream::Listing { snapshot: Some((self.version, objects)) };
             }
-            Stream::Listing { snapshot: Some((version, objects)) } => match objects.pop() {
-                Some((name, uid, version)) => {
+            Stream::Listing { snapshot: Some((version, objects)) } => {
+                if let Some((name, uid, version)) = objects.pop() {
                     self.entries.listed(report(name, uid, version));
-                }
-                None => {
+                } else {
                     self.stream = Stream::Watching { position: *version };
                     self.entries.init_done();
                 }
-            },
+            }
             Stream::Watching { position } => {
                 let Some(event) = self.log.iter().find(|event| event.version > *position) else { return };
                 *position = event.version;
