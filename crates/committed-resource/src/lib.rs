@@ -1,1 +1,29 @@
-//! Placeholder.
+//! The controller that turns a commitment into slots on hosts and says what became of it (document 20).
+//!
+//! A look reads facts, plans, decides on hosts for the whole plan at once, applies, and reports. It creates and deletes
+//! slots; where a slot is in force, the controller of `berth-reservation` says.
+
+mod apply;
+mod controller;
+mod error;
+mod facts;
+mod metrics;
+mod object;
+mod plan;
+mod read;
+mod status;
+pub mod wake;
+
+use berth_cluster::ObjectKey;
+use berth_core::SlotKey;
+
+pub use controller::{CommittedResourceController, Settings};
+pub use error::Error;
+pub use facts::{Facts, Ready, Taken};
+pub use metrics::CommitmentMetrics;
+pub use plan::{Course, Decided, Finalizer, Limits, Placing, Plan, decide, plan};
+pub use status::{Delays, Report, Says, report, status};
+
+fn slot_key(key: &ObjectKey) -> SlotKey {
+    SlotKey::new(key.cluster.clone(), &*key.name)
+}

@@ -1,1 +1,22 @@
-//! Placeholder.
+//! The controller that puts slots into force on hosts and keeps them there (document 21).
+//!
+//! A slot is created by the controller of `berth-committed-resource`, mostly with a host already. From then on only this
+//! controller writes `spec.targetHost` (U43): it finds a host for a slot without one, says where the slot is in force,
+//! and takes a host away that is gone or no good.
+
+mod controller;
+mod error;
+mod facts;
+mod metrics;
+mod plan;
+mod request;
+mod since;
+mod status;
+pub mod wake;
+
+pub use controller::{Parts, ReservationController, Settings};
+pub use error::Error;
+pub use facts::{Facts, HostFact};
+pub use metrics::ReservationMetrics;
+pub use plan::{Delays, Plan, Revocation, Step, plan};
+pub use status::{Place, Says, status};

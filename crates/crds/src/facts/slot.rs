@@ -4,17 +4,18 @@ use berth_core::slot::Slot;
 use kube::ResourceExt;
 
 use super::{instant, size, status};
-use crate::{Reservation, conditions::ready, labels};
+use crate::{Reservation, conditions::ready, labels, reservation::CommittedResourceReservationSpec};
 
-/// The slot facts of a Reservation that carries the data of a commitment, or nothing. Whether the scheduler has it in
-/// its waiting list is not in the object: `waiting` is false here.
-pub fn slot(object: &Reservation) -> Option<Slot> {
-    let data = object.spec.committed_resource_reservation.as_ref()?;
+/// The slot facts of a Reservation; without the data of a commitment it has neither commitment nor flavor. Whether the
+/// scheduler has it in its waiting list is not in the object: `waiting` is false here.
+pub fn slot(object: &Reservation) -> Slot {
+    let none = CommittedResourceReservationSpec::default();
+    let data = object.spec.committed_resource_reservation.as_ref().unwrap_or(&none);
     let text = |name: &Option<String>| name.as_deref().unwrap_or_default().to_owned();
     let status_block = object.status.as_ref();
     let outcome = status_block.and_then(|status| status.committed_resource_reservation.as_ref());
     let ready = status_block.and_then(|status| ready(&status.conditions));
-    Some(Slot {
+    Slot {
         name: object.name_any().into(),
         commitment: text(&data.commitment_uuid).into(),
         project: text(&data.project_id).into(),
@@ -33,5 +34,5 @@ pub fn slot(object: &Reservation) -> Option<Slot> {
         labelled: object.labels().get(labels::TYPE).is_some_and(|kind| kind == labels::TYPE_COMMITTED_RESOURCE),
         ready: ready.map(|ready| (status(ready), ready.reason.clone())),
         waiting: false,
-    })
+    }
 }

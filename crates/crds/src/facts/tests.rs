@@ -74,7 +74,7 @@ fn a_slot_reads_like_the_example_of_document_10_section_3_8() {
             "message": "", "lastTransitionTime": "2026-03-01T08:00:06Z"}],
             "committedResourceReservation": {"observedParentGeneration": 2}}
     }));
-    let slot = slot(&object).unwrap();
+    let slot = slot(&object);
     assert!(slot.is_ready() && slot.is_placed() && slot.labelled);
     assert_eq!(slot.used(), Bytes::from_mib(480 * 1024));
     assert_eq!((slot.parent_generation, slot.observed_parent_generation, slot.end), (2, 2, None));

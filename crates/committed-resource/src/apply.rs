@@ -1,0 +1,105 @@
+//! Apply: brings the decided plan into the world. Every step is idempotent and the world is sound after any of them:
+//! the finalizer comes before the first slot, what is released goes before what is created, and the finalizer goes
+//! last.
+
+use std::{future::Future, sync::Arc};
+
+use berth_cluster::{Guard, ObjectKey, WriteError, Writer, Written};
+use berth_core::{HostName, planner};
+use berth_crds::{CommittedResource, Reservation, labels};
+use berth_scheduler::Scheduler;
+use futures::{StreamExt, stream};
+
+use crate::{
+    error::Error,
+    facts::Facts,
+    object::{self, Origin},
+    plan::{Decided, Finalizer},
+};
+
+/// Writes of one plan that are under way at once.
+const CONCURRENT_WRITES: usize = 16;
+
+/// What writes need.
+pub(crate) struct Apply<'a, S> {
+    pub(crate) key: &'a ObjectKey,
+    pub(crate) commitments: &'a Writer<CommittedResource>,
+    pub(crate) reservations: &'a Writer<Reservation>,
+    pub(crate) scheduler: &'a S,
+    pub(crate) origin: Origin,
+}
+
+impl<S: Scheduler> Apply<'_, S> {
+    /// Runs the plan. After an error the rest is not done; the next look plans from what there is.
+    pub(crate) async fn run(
+        &self,
+        object: &Arc<CommittedResource>,
+        facts: &Facts,
+        decided: &Decided,
+    ) -> Result<(), Error> {
+        if decided.plan.finalizer == Finalizer::Add {
+            self.commitments.add_finalizer(self.key, object, labels::RELEASE_SLOTS).await?;
+        }
+        let slots = &decided.plan.slots;
+        all(slots.release.iter().map(|release| self.release(release))).await?;
+        all(slots.update.iter().map(|update| self.update(decided, update))).await?;
+        all(slots.create.iter().zip(&decided.hosts).map(|(new, host)| self.create(facts, decided, new, host))).await?;
+        if decided.plan.finalizer == Finalizer::Remove {
+            self.commitments.remove_finalizer(self.key, object, labels::RELEASE_SLOTS).await?;
+        }
+        Ok(())
+    }
+
+    /// A slot that is released because it is empty must still be so.
+    async fn release(&self, release: &planner::Release) -> Result<(), Error> {
+        let key = self.slot_key(release.name.as_str());
+        let Some(seen) = self.reservations.store().get(&key) else { return Ok(()) };
+        let guard = if release.empty { Guard::Version } else { Guard::None };
+        Ok(self.reservations.delete(&key, &seen, guard).await?)
+    }
+
+    async fn update(&self, decided: &Decided, update: &planner::Update) -> Result<(), Error> {
+        let key = self.slot_key(update.name.as_str());
+        let (Some(old), Some(target)) = (self.reservations.store().get(&key), &decided.plan.target) else {
+            return Ok(());
+        };
+        let new = object::updated(&old, target, update.size, &self.origin);
+        let guard = if old.spec.resources == new.spec.resources { Guard::None } else { Guard::Version };
+        let written = self.reservations.patch(&key, &old, &new, guard).await;
+        match self.noting_doubt(&key, written)? {
+            Written::Gone => Err(Error::Changed),
+            Written::Unchanged | Written::Changed(_) => Ok(()),
+        }
+    }
+
+    async fn create(
+        &self,
+        facts: &Facts,
+        decided: &Decided,
+        new: &planner::NewSlot,
+        host: &Option<HostName>,
+    ) -> Result<(), Error> {
+        let Some(target) = &decided.plan.target else { return Ok(()) };
+        let object = object::created(target, new, host.as_ref(), &self.origin);
+        let written = self.reservations.create(&facts.cluster, &object).await;
+        self.noting_doubt(&self.slot_key(new.name.as_str()), written).map(drop)
+    }
+
+    /// A write of unknown outcome may have taken room: the scheduler must keep it until the object was looked up.
+    fn noting_doubt<T>(&self, key: &ObjectKey, written: Result<T, WriteError>) -> Result<T, Error> {
+        if let Err(WriteError::Unknown { .. }) = &written {
+            self.scheduler.in_doubt(&crate::slot_key(key));
+        }
+        Ok(written?)
+    }
+
+    fn slot_key(&self, name: &str) -> ObjectKey {
+        ObjectKey::new(self.key.cluster.clone(), name)
+    }
+}
+
+/// Runs all, several at once, to the end; then the first error counts, so that no write is left half known.
+async fn all<F: Future<Output = Result<(), Error>>>(steps: impl Iterator<Item = F>) -> Result<(), Error> {
+    let results: Vec<_> = stream::iter(steps).buffer_unordered(CONCURRENT_WRITES).collect().await;
+    results.into_iter().collect()
+}

@@ -1,0 +1,216 @@
+//! The controller: read, plan, decide, apply, report, write (architecture section 3).
+
+use std::sync::Arc;
+
+use berth_cluster::{Class, Classified, Event, EventKind, Events, FlavorGroupsCache, Next, ObjectKey, Writer, Written};
+use berth_core::SlotKey;
+use berth_crds::{
+    CommittedResource, Reservation,
+    conditions::{self, commitment::Reason},
+    labels,
+};
+use berth_scheduler::{DomainNames, PipelineChoice, Scheduler, SchedulerError, pipeline_for};
+use berth_telemetry::clock::Clock;
+use kube::{Resource, ResourceExt};
+use tracing::{debug, info};
+use uuid::Uuid;
+
+use crate::{
+    apply::Apply,
+    error::Error,
+    facts::Facts,
+    metrics::CommitmentMetrics,
+    object::Origin,
+    plan::{Course, Decided, Limits, Placing, decide},
+    read::Reader,
+    slot_key,
+    status::{Delays, Says, report, status},
+};
+
+/// What the configuration says.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Limits of a plan.
+    pub limits: Limits,
+    /// When to look again.
+    pub delays: Delays,
+    /// Which pipeline places the slots of which flavor group.
+    pub pipelines: PipelineChoice,
+}
+
+/// Turns commitments into slots.
+pub struct CommittedResourceController<S, D> {
+    /// Commitments, read and written.
+    pub commitments: Writer<CommittedResource>,
+    /// Reservations, read and written.
+    pub reservations: Writer<Reservation>,
+    /// The flavor groups.
+    pub flavor_groups: FlavorGroupsCache,
+    /// Finds hosts.
+    pub scheduler: Arc<S>,
+    /// Names of domains.
+    pub domain_names: D,
+    /// The wall clock.
+    pub clock: Arc<dyn Clock>,
+    /// Tells people.
+    pub events: Events,
+    /// Counts.
+    pub metrics: CommitmentMetrics,
+    /// The configuration.
+    pub settings: Settings,
+    /// Wakes slots that a host was found for.
+    pub wake_slots: Arc<dyn Fn(&[SlotKey]) + Send + Sync>,
+}
+
+impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
+    /// One look at a commitment.
+    pub async fn look(&self, key: ObjectKey) -> Result<Next, Error> {
+        self.settle(&key).await?;
+        let Some(object) = self.commitments.store().get(&key) else { return Ok(Next::Done) };
+        let request_id = request_id(&object);
+        let mut facts = self.reader().facts(&key, &object);
+        let decided = match self.decide(&mut facts, &request_id).await {
+            Ok(decided) => decided,
+            Err(error @ SchedulerError::InDoubt { .. }) => return Err(error.into()),
+            Err(error) => Decided::waiting(error.to_string()),
+        };
+        let outcome = self.apply(&key, &object, &facts, &decided, request_id).await;
+        self.tell_refusal(&key, &decided, &outcome);
+        let Some(object) = self.commitments.store().get(&key) else { return outcome.map(|()| Next::Done) };
+        match outcome {
+            Ok(()) => self.report(&key, &object, &decided).await,
+            Err(error) if error.class() == Class::User => {
+                self.report(&key, &object, &Decided::waiting(error.to_string())).await?;
+                Err(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Looks up what earlier writes left in doubt, before anything is decided on it.
+    async fn settle(&self, key: &ObjectKey) -> Result<(), Error> {
+        if self.commitments.store().in_doubt(key) {
+            self.commitments.settle(key).await?;
+        }
+        let prefix = format!("{}-", key.name);
+        let doubts = self.reservations.store().doubts();
+        for slot in doubts.iter().filter(|slot| slot.cluster == key.cluster && slot.name.starts_with(&prefix)) {
+            self.reservations.settle(slot).await?;
+            (self.wake_slots)(&self.scheduler.settled(&slot_key(slot)));
+        }
+        Ok(())
+    }
+
+    fn reader(&self) -> Reader<'_, S> {
+        Reader {
+            commitments: self.commitments.store(),
+            reservations: self.reservations.store(),
+            flavor_groups: &self.flavor_groups,
+            scheduler: &*self.scheduler,
+        }
+    }
+
+    async fn decide(&self, facts: &mut Facts, request_id: &str) -> Result<Decided, SchedulerError> {
+        let placing = Placing {
+            pipeline: pipeline_for(&facts.spec.group, &self.settings.pipelines).to_owned(),
+            domain_name: self.domain_names.resolve(&facts.spec.domain).await?,
+            request_id: request_id.to_owned(),
+        };
+        decide(facts, self.settings.limits, self.clock.now(), &*self.scheduler, &placing).await
+    }
+
+    /// Runs the plan unless it is refused as a whole, and ends its assume entries either way.
+    async fn apply(
+        &self,
+        key: &ObjectKey,
+        object: &Arc<CommittedResource>,
+        facts: &Facts,
+        decided: &Decided,
+        request_id: String,
+    ) -> Result<(), Error> {
+        let entries = Entries { controller: self, decided };
+        if decided.is_refused(facts) || decided.plan.is_empty() {
+            return Ok(());
+        }
+        debug!(plan = %decided.plan.slots, request_id, "applying");
+        let rolls_back = decided.plan.course == Course::RolledBack;
+        let creator = if rolls_back { labels::SLOT_CREATOR_ROLLBACK } else { labels::SLOT_CREATOR };
+        let apply = Apply {
+            key,
+            commitments: &self.commitments,
+            reservations: &self.reservations,
+            scheduler: &*self.scheduler,
+            origin: Origin { request_id, commitment_uid: object.uid().unwrap_or_default(), creator },
+        };
+        let outcome = apply.run(object, facts, decided).await;
+        drop(entries);
+        outcome
+    }
+
+    fn tell_refusal(&self, key: &ObjectKey, decided: &Decided, outcome: &Result<(), Error>) {
+        if let Course::Refused { text, limit: Some((group, zone)), .. } = &decided.plan.course {
+            info!(commitment = %key.name, reason = text, "no slots are created");
+            self.metrics.slot_limit.with_label_values(&[group.as_str(), zone.as_str()]).inc();
+        }
+        if let Err(error) = outcome {
+            debug!(commitment = %key.name, %error, "the plan was not applied to its end");
+        }
+    }
+
+    async fn report(&self, key: &ObjectKey, object: &CommittedResource, decided: &Decided) -> Result<Next, Error> {
+        let after = self.reader().facts(key, object);
+        let report = report(&after, decided, self.settings.delays, self.clock.now());
+        if let Some(says) = &report.says {
+            self.write(key, object, says).await?;
+        }
+        Ok(report.again.map_or(Next::Done, Next::After))
+    }
+
+    async fn write(&self, key: &ObjectKey, old: &CommittedResource, says: &Says) -> Result<(), Error> {
+        let mut new = old.clone();
+        new.status = Some(status(old, says, self.clock.now()));
+        if let Written::Changed(written) = self.commitments.patch_status(key, old, &new).await? {
+            self.tell(key, old, &written);
+        }
+        Ok(())
+    }
+
+    /// One event per change of the reason, except for the first `Reserving` (U39).
+    fn tell(&self, key: &ObjectKey, old: &CommittedResource, new: &CommittedResource) {
+        let ready = |object: &CommittedResource| conditions::ready(&object.status.as_ref()?.conditions).cloned();
+        let (before, Some(after)) = (ready(old), ready(new)) else { return };
+        let first = before.is_none() && after.reason == Reason::Reserving.as_str();
+        if first || before.is_some_and(|before| before.reason == after.reason) {
+            return;
+        }
+        info!(commitment = %key.name, reason = after.reason, message = after.message, "commitment changed");
+        let failed =
+            [Reason::Rejected, Reason::Reserving, Reason::DuplicateUuid].iter().any(|r| r.as_str() == after.reason);
+        let event = Event {
+            kind: if failed { EventKind::Warning } else { EventKind::Normal },
+            reason: after.reason,
+            action: "Reserve".to_owned(),
+            note: after.message,
+        };
+        self.events.publish(&key.cluster, &new.object_ref(&()), event);
+    }
+}
+
+/// The assume entries of a plan: they end with the apply, however it ends, also when it is cut off (U1).
+struct Entries<'a, S: Scheduler, D> {
+    controller: &'a CommittedResourceController<S, D>,
+    decided: &'a Decided,
+}
+
+impl<S: Scheduler, D> Drop for Entries<'_, S, D> {
+    fn drop(&mut self) {
+        let woken = self.controller.scheduler.applied(&self.decided.assumed);
+        (self.controller.wake_slots)(&woken);
+        (self.controller.wake_slots)(&self.decided.wake);
+    }
+}
+
+fn request_id(object: &CommittedResource) -> String {
+    let given = object.annotations().get(labels::CREATOR_REQUEST_ID).filter(|id| !id.is_empty());
+    given.cloned().unwrap_or_else(|| format!("committed-resource-{}", Uuid::new_v4()))
+}

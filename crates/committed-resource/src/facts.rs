@@ -1,0 +1,128 @@
+//! What a look at a commitment rests on. Gathered by the controller, never changed by a decision.
+
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+
+use berth_core::{
+    ClusterName, HostName, Resources, SlotKey, SlotName,
+    commitment::{Spec, State},
+    flavor::FlavorGroups,
+    host::ConditionStatus,
+    slot::Slot,
+};
+use berth_crds::{CommitmentState, conditions::commitment::Reason};
+use berth_scheduler::Shortage;
+use jiff::Timestamp;
+
+/// A commitment and the world around it, as far as its slots depend on it.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// Name of the CommittedResource object.
+    pub name: String,
+    /// The cluster that holds it.
+    pub cluster: ClusterName,
+    /// `metadata.generation`.
+    pub generation: i64,
+    /// `metadata.creationTimestamp`: the rank among commitments that wait for room (U43).
+    pub created: Timestamp,
+    /// It has a deletion time.
+    pub deleting: bool,
+    /// It carries the finalizer that releases its slots (D1).
+    pub has_finalizer: bool,
+    /// What is wanted.
+    pub spec: Spec,
+    /// What was accepted last.
+    pub accepted: Option<Spec>,
+    /// Its Ready condition.
+    pub ready: Option<Ready>,
+    /// The object that is served in its place, when two have the same UUID (U14).
+    pub served_instead: Option<String>,
+    /// Its slots.
+    pub slots: Vec<Slot>,
+    /// Which names of slots are taken by other objects (U54).
+    pub taken: Taken,
+    /// The flavor groups, or why they cannot be read.
+    pub groups: Result<Arc<FlavorGroups>, String>,
+    /// Why the newest flavor groups cannot be read, while older ones count: then an unknown group proves nothing.
+    pub outdated: Option<String>,
+    /// Free room on the hosts of slots that are smaller than their flavor (U41).
+    pub room: BTreeMap<HostName, Resources>,
+    /// Why the first of its slots in the waiting list of the scheduler found no host.
+    pub shortage: Option<Shortage>,
+    /// Why the Reservations of the cluster cannot be read completely, if so: then no slot is created, sized or
+    /// deleted (U47).
+    pub partial: Option<String>,
+    /// Clusters whose Reservations cannot be read completely: while there is one the finalizer stays (D1).
+    pub unreadable: Vec<ClusterName>,
+}
+
+/// Tells whether a Reservation of that name exists.
+#[derive(Clone)]
+pub struct Taken(pub Arc<dyn Fn(&SlotName) -> bool + Send + Sync>);
+
+impl fmt::Debug for Taken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Taken")
+    }
+}
+
+/// The Ready condition of a commitment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// Its status.
+    pub status: ConditionStatus,
+    /// Its reason; none when it is not one of ours.
+    pub reason: Option<Reason>,
+    /// Its message.
+    pub message: String,
+    /// The generation that it speaks of.
+    pub observed_generation: i64,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+impl Facts {
+    /// The key of a slot of this commitment.
+    pub fn key(&self, name: &SlotName) -> SlotKey {
+        SlotKey::new(self.cluster.clone(), name.clone())
+    }
+
+    /// `<object name>-`, the start of every slot name.
+    pub fn prefix(&self) -> String {
+        format!("{}-", self.name)
+    }
+
+    /// The condition, when it speaks of the present generation.
+    pub fn verdict(&self) -> Option<&Ready> {
+        self.ready.as_ref().filter(|ready| ready.observed_generation == self.generation)
+    }
+
+    /// True when this generation was refused for good.
+    pub fn is_rejected(&self) -> bool {
+        self.verdict().is_some_and(|ready| ready.reason == Some(Reason::Rejected))
+    }
+
+    /// True when this generation was accepted.
+    pub fn is_accepted(&self) -> bool {
+        self.verdict().is_some_and(|ready| ready.status == ConditionStatus::True)
+    }
+
+    /// The reason of a commitment that was over before: a clock that is set back does not bring it to life (U38).
+    pub fn was_over(&self) -> Option<State> {
+        match self.verdict()?.reason? {
+            Reason::Inactive(CommitmentState::Superseded) => Some(State::Superseded),
+            Reason::Inactive(CommitmentState::Expired) => Some(State::Expired),
+            _ => None,
+        }
+    }
+
+    /// True when a failure may be answered with a rejection: not once the accepted spec covers what is wanted (U12).
+    pub fn may_reject(&self) -> bool {
+        self.spec.allow_rejection && !self.accepted.as_ref().is_some_and(|accepted| accepted.covers(&self.spec))
+    }
+
+    /// How long the condition has had its present reason, if that is `Reserving`.
+    pub fn reserving_for(&self, now: Timestamp) -> Option<Duration> {
+        let ready = self.ready.as_ref().filter(|ready| ready.reason == Some(Reason::Reserving))?;
+        Some(now.duration_since(ready.since).try_into().unwrap_or_default())
+    }
+}

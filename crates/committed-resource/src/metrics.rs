@@ -1,0 +1,55 @@
+//! Metrics of the controller (document 20 section 16).
+
+use std::collections::BTreeMap;
+
+use berth_cluster::Store;
+use berth_crds::{
+    CommittedResource,
+    conditions::{self, commitment::Reason},
+};
+use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
+use prometheus::IntCounterVec;
+
+const UNFULFILLED: Metric = Metric {
+    name: "cortex_committed_resource_unfulfilled",
+    kind: Kind::Gauge,
+    labels: &["flavor_group", "resource_type", "availability_zone"],
+    help: "Commitments that must not be rejected and are not reserved yet.",
+};
+
+const SLOT_LIMIT: Metric = Metric {
+    name: "cortex_committed_resource_slot_limit_rejections_total",
+    kind: Kind::Counter,
+    labels: &["flavor_group", "availability_zone"],
+    help: "Plans that ended with the limit of maxSlotsPerCommitment.",
+};
+
+/// The metrics that looks write; the others are computed when they are read.
+#[derive(Clone, Debug)]
+pub struct CommitmentMetrics {
+    /// Plans that ended with the slot limit, by flavor group and zone.
+    pub slot_limit: IntCounterVec,
+}
+
+impl CommitmentMetrics {
+    /// Registers all metrics of the controller.
+    pub fn register(metrics: &Metrics, commitments: Store<CommittedResource>) -> Result<Self, MetricsError> {
+        metrics.computed(&UNFULFILLED, move || unfulfilled(&commitments))?;
+        Ok(Self { slot_limit: metrics.counter(&SLOT_LIMIT)? })
+    }
+}
+
+fn unfulfilled(commitments: &Store<CommittedResource>) -> Vec<(Vec<String>, f64)> {
+    let mut counts: BTreeMap<Vec<String>, f64> = BTreeMap::new();
+    for entry in commitments.all().iter().filter(|entry| is_unfulfilled(&entry.object)) {
+        let spec = &entry.object.spec;
+        let labels = [&spec.flavor_group_name, spec.resource_type.as_str(), &spec.availability_zone];
+        *counts.entry(labels.map(str::to_owned).to_vec()).or_default() += 1.0;
+    }
+    counts.into_iter().collect()
+}
+
+fn is_unfulfilled(object: &CommittedResource) -> bool {
+    let ready = object.status.as_ref().and_then(|status| conditions::ready(&status.conditions));
+    !object.spec.allow_rejection && ready.is_some_and(|ready| ready.reason == Reason::Reserving.as_str())
+}

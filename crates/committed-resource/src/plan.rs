@@ -1,0 +1,368 @@
+//! Plan and decide: which slots a commitment is to have, and which hosts its new slots get.
+//!
+//! `plan` is a function of facts. `decide` is the only step that touches the capacity view: it asks for room for the
+//! whole plan at once (D13) and plans again when a slot cannot be restored on its host (U41).
+
+use std::collections::BTreeSet;
+
+use berth_core::{
+    ClusterName, GroupName, HostName, SlotKey, Zone,
+    commitment::{Phase, ResourceType, Spec, State},
+    planner::{self, PlanError, Release, SlotPlan, Target, Why, World},
+};
+use berth_crds::conditions::commitment::WAITING_FOR_CAPACITY_DATA;
+use berth_scheduler::{Pin, Placement, Rank, Scheduler, SchedulerError, Shortage, SlotRequest, WholeRequest};
+use jiff::Timestamp;
+
+use crate::facts::Facts;
+
+/// What the look is about, and what it will do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Where the commitment stands.
+    pub course: Course,
+    /// What the kept and new slots are to look like; absent when slots are only released.
+    pub target: Option<Target>,
+    /// What has to change.
+    pub slots: SlotPlan,
+    /// What happens to the finalizer.
+    pub finalizer: Finalizer,
+}
+
+/// Where a commitment stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Course {
+    /// It begins later and holds nothing.
+    Planned,
+    /// It is over and holds nothing.
+    Over(State),
+    /// It is being deleted. The clusters are those that cannot be read, so that it has to stay.
+    Deleting(Vec<ClusterName>),
+    /// Another object with the same UUID is served (U14).
+    Duplicate(String),
+    /// Its slots follow its spec.
+    Reserve,
+    /// Its spec was refused for good: its slots follow the accepted spec.
+    RolledBack,
+    /// It cannot have slots as it is. Nothing is done, and its author is told; a spec that makes no sense is rejected
+    /// even where rejection is not allowed (U37).
+    Refused {
+        /// What to change.
+        text: String,
+        /// Tried again instead of rejected.
+        retry: bool,
+        /// Flavor group and zone, when `maxSlotsPerCommitment` is what was exceeded.
+        limit: Option<(GroupName, Zone)>,
+    },
+    /// It has to wait for something; nothing is done.
+    Wait(String),
+    /// What was said about this generation stands.
+    Settled,
+}
+
+/// What happens to the finalizer `reservations.cortex.cloud/release-slots` (D1, U50).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Finalizer {
+    /// Nothing.
+    #[default]
+    Leave,
+    /// Added before anything else.
+    Add,
+    /// Removed after everything else.
+    Remove,
+}
+
+/// What limits a plan.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    /// `maxSlotsPerCommitment`; applies only while the commitment may be rejected.
+    pub max_new_slots: Option<u64>,
+}
+
+/// A plan with hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decided {
+    /// What is done.
+    pub plan: Plan,
+    /// Hosts of `plan.slots.create`, in that order.
+    pub hosts: Vec<Option<HostName>>,
+    /// Why a slot has no host.
+    pub shortage: Option<Shortage>,
+    /// Slots that hold an assume entry until the apply has ended (U1).
+    pub assumed: Vec<SlotKey>,
+    /// Slots of others that a host was found for while this was decided; to be woken.
+    pub wake: Vec<SlotKey>,
+}
+
+/// How the requests to the scheduler are made.
+#[derive(Clone, Debug, Default)]
+pub struct Placing {
+    /// Pipeline of the commitment's flavor group (document 21 section 6.3).
+    pub pipeline: String,
+    /// Name of the commitment's domain, if it could be resolved (document 21 section 6.2).
+    pub domain_name: Option<String>,
+    /// Correlates everything that one look causes.
+    pub request_id: String,
+}
+
+/// Plans a look at `now`.
+pub fn plan(facts: &Facts, limits: Limits, now: Timestamp) -> Plan {
+    if facts.deleting {
+        return deletion(facts);
+    }
+    if let Some(served) = &facts.served_instead {
+        return Plan::idle(Course::Duplicate(served.clone()));
+    }
+    match facts.was_over().map_or_else(|| facts.spec.phase(now), Phase::Over) {
+        Phase::Planned => nothing(facts, Course::Planned),
+        Phase::Over(state) => nothing(facts, Course::Over(state)),
+        Phase::Wanted if facts.spec.resource == ResourceType::Cores => cores(facts),
+        Phase::Wanted => memory(facts, limits),
+    }
+}
+
+impl Plan {
+    fn idle(course: Course) -> Self {
+        Self { course, target: None, slots: SlotPlan::default(), finalizer: Finalizer::Leave }
+    }
+
+    /// True when there is nothing to do besides the report.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty() && self.finalizer == Finalizer::Leave
+    }
+}
+
+fn deletion(facts: &Facts) -> Plan {
+    let served = facts.served_instead.is_none();
+    let slots = if served && facts.partial.is_none() { release_all(facts) } else { SlotPlan::default() };
+    let free = !served || facts.unreadable.is_empty();
+    let finalizer = if facts.has_finalizer && free { Finalizer::Remove } else { Finalizer::Leave };
+    let waiting = if served { facts.unreadable.clone() } else { Vec::new() };
+    Plan { course: Course::Deleting(waiting), target: None, slots, finalizer }
+}
+
+fn nothing(facts: &Facts, course: Course) -> Plan {
+    match &facts.partial {
+        Some(why) if !facts.slots.is_empty() => Plan::idle(Course::Wait(why.clone())),
+        _ => Plan { slots: release_all(facts), ..Plan::idle(course) },
+    }
+}
+
+fn release_all(facts: &Facts) -> SlotPlan {
+    let release = facts.slots.iter().map(|slot| Release { name: slot.name.clone(), why: Why::Surplus, empty: false });
+    SlotPlan { release: release.collect(), ..SlotPlan::default() }
+}
+
+/// Cores hold no slots. Until there is capacity data nothing can be said about them (U56); what was accepted stays so.
+fn cores(facts: &Facts) -> Plan {
+    if facts.is_rejected() || facts.is_accepted() {
+        return Plan::idle(Course::Settled);
+    }
+    Plan::idle(Course::Wait(WAITING_FOR_CAPACITY_DATA.to_owned()))
+}
+
+fn memory(facts: &Facts, limits: Limits) -> Plan {
+    if let Some(why) = &facts.partial {
+        return Plan::idle(Course::Wait(why.clone()));
+    }
+    if facts.is_rejected() {
+        return rolled_back(facts);
+    }
+    if let Err(error) = facts.spec.validate() {
+        return Plan::idle(Course::Refused { text: error.to_string(), retry: false, limit: None });
+    }
+    let max_new_slots = limits.max_new_slots.filter(|_| facts.may_reject());
+    match slots(facts, &facts.spec, max_new_slots) {
+        Ok((target, slots)) => with_slots(facts, Course::Reserve, target, slots),
+        Err(NoPlan::Unreadable(why)) => Plan::idle(Course::Wait(why)),
+        Err(NoPlan::Refused(error)) => Plan::idle(Course::Refused {
+            text: error.to_string(),
+            retry: !facts.may_reject(),
+            limit: matches!(error, PlanError::SlotLimit { .. })
+                .then(|| (facts.spec.group.clone(), facts.spec.zone.clone())),
+        }),
+    }
+}
+
+/// Keeps up what was accepted before. Without an accepted spec there is nothing to keep; with one that cannot be
+/// planned now the slots stay as they are (document 20 section 19 no. 4).
+fn rolled_back(facts: &Facts) -> Plan {
+    let Some(accepted) = facts.accepted.as_ref().filter(|spec| spec.validate().is_ok()) else {
+        return Plan { slots: release_all(facts), ..Plan::idle(Course::RolledBack) };
+    };
+    match slots(facts, accepted, None) {
+        Ok((target, slots)) => with_slots(facts, Course::RolledBack, target, slots),
+        Err(_) => Plan::idle(Course::RolledBack),
+    }
+}
+
+fn with_slots(facts: &Facts, course: Course, target: Target, slots: SlotPlan) -> Plan {
+    let holds = !slots.create.is_empty() || !slots.kept.is_empty();
+    let finalizer = if holds && !facts.has_finalizer { Finalizer::Add } else { Finalizer::Leave };
+    Plan { course, target: Some(target), slots, finalizer }
+}
+
+enum NoPlan {
+    Unreadable(String),
+    Refused(PlanError),
+}
+
+fn slots(facts: &Facts, spec: &Spec, max_new_slots: Option<u64>) -> Result<(Target, SlotPlan), NoPlan> {
+    let groups = facts.groups.as_ref().map_err(unreadable)?;
+    let target = target(facts, spec);
+    let taken = &*facts.taken.0;
+    let world = World { groups, slots: &facts.slots, room: &facts.room, taken: &|name| taken(name), max_new_slots };
+    match (planner::plan(&target, &world), &facts.outdated) {
+        (Ok(slots), _) => Ok((target, slots)),
+        (Err(PlanError::GroupNotFound { .. } | PlanError::GroupWithoutFlavors(_)), Some(why)) => Err(unreadable(why)),
+        (Err(error), _) => Err(NoPlan::Refused(error)),
+    }
+}
+
+fn unreadable(why: &String) -> NoPlan {
+    NoPlan::Unreadable(format!("flavor knowledge not ready: {why}"))
+}
+
+fn target(facts: &Facts, spec: &Spec) -> Target {
+    Target {
+        commitment: spec.uuid.clone(),
+        project: spec.project.clone(),
+        domain: spec.domain.clone(),
+        group: spec.group.clone(),
+        zone: spec.zone.clone(),
+        memory: spec.memory(),
+        start: spec.start,
+        end: spec.end,
+        generation: facts.generation,
+        prefix: facts.prefix(),
+    }
+}
+
+/// Finds hosts for the plan of a look. The entries that it makes in the capacity view are in [`Decided::assumed`]; the
+/// caller ends them with [`Scheduler::applied`] when the apply has ended.
+///
+/// A host that has no room for restoring a slot after all leaves `facts.room`, and the look is planned again.
+pub async fn decide<S: Scheduler>(
+    facts: &mut Facts,
+    limits: Limits,
+    now: Timestamp,
+    scheduler: &S,
+    placing: &Placing,
+) -> Result<Decided, SchedulerError> {
+    let mut wake = Vec::new();
+    loop {
+        let mut decided = Decided::undecided(facts, plan(facts, limits, now));
+        let full = pin(facts, &mut decided, scheduler).await;
+        let placed = match full {
+            Ok(None) => place(facts, &mut decided, scheduler, placing).await,
+            Ok(Some(_)) | Err(_) => Ok(()),
+        };
+        if let (Ok(None), Ok(())) = (&full, &placed) {
+            decided.wake = wake;
+            return Ok(decided);
+        }
+        wake.extend(scheduler.applied(&decided.assumed));
+        placed?;
+        facts.room.remove(&full?.unwrap_or_default());
+    }
+}
+
+/// Keeps room for slots that grow in place, or says which host has none after all.
+async fn pin<S: Scheduler>(
+    facts: &Facts,
+    decided: &mut Decided,
+    scheduler: &S,
+) -> Result<Option<HostName>, SchedulerError> {
+    for pin in pins(facts, &decided.plan) {
+        decided.assumed.push(pin.key.clone());
+        if !scheduler.pin(&pin).await? {
+            return Ok(Some(pin.host));
+        }
+    }
+    Ok(None)
+}
+
+fn pins(facts: &Facts, plan: &Plan) -> Vec<Pin> {
+    let pin = |update: &planner::Update| {
+        Some(Pin {
+            key: facts.key(&update.name),
+            host: update.restore_on.clone()?,
+            size: update.size,
+            zone: plan.target.as_ref()?.zone.clone(),
+        })
+    };
+    plan.slots.update.iter().filter_map(pin).collect()
+}
+
+async fn place<S: Scheduler>(
+    facts: &Facts,
+    decided: &mut Decided,
+    scheduler: &S,
+    placing: &Placing,
+) -> Result<(), SchedulerError> {
+    if decided.plan.slots.create.is_empty() {
+        return Ok(());
+    }
+    let request = whole_request(facts, &decided.plan, placing);
+    decided.assumed.extend(request.slots.iter().map(|slot| slot.key.clone()));
+    if let Placement::Decided { hosts, shortage } = scheduler.place_all(&request).await? {
+        (decided.hosts, decided.shortage) = (hosts, shortage);
+    }
+    Ok(())
+}
+
+fn whole_request(facts: &Facts, plan: &Plan, placing: &Placing) -> WholeRequest {
+    let smaller = |update: &&planner::Update| update.restore_on.is_none();
+    WholeRequest {
+        slots: plan.slots.create.iter().map(|new| slot_request(facts, plan, new, placing)).collect(),
+        release: plan.slots.release.iter().map(|release| facts.key(&release.name)).collect(),
+        shrink: plan.slots.update.iter().filter(smaller).map(|update| (facts.key(&update.name), update.size)).collect(),
+        all_or_nothing: plan.course == Course::Reserve && facts.may_reject(),
+    }
+}
+
+fn slot_request(facts: &Facts, plan: &Plan, new: &planner::NewSlot, placing: &Placing) -> SlotRequest {
+    let (project, zone) =
+        plan.target.as_ref().map_or_else(Default::default, |target| (target.project.clone(), target.zone.clone()));
+    SlotRequest {
+        key: facts.key(&new.name),
+        rank: Rank { created_unix: facts.created.as_second(), commitment: facts.spec.uuid.clone(), number: new.number },
+        project,
+        zone,
+        flavor: new.flavor.clone(),
+        size: new.size,
+        domain_name: placing.domain_name.clone(),
+        pipeline: placing.pipeline.clone(),
+        prefer: None,
+        request_id: placing.request_id.clone(),
+    }
+}
+
+impl Decided {
+    fn undecided(facts: &Facts, plan: Plan) -> Self {
+        let hosts = vec![None; plan.slots.create.len()];
+        debug_assert!(facts.partial.is_none() || plan.slots.is_empty(), "U47");
+        Self { plan, hosts, shortage: None, assumed: Vec::new(), wake: Vec::new() }
+    }
+
+    /// Nothing can be decided now.
+    pub fn waiting(why: String) -> Self {
+        let plan = Plan::idle(Course::Wait(why));
+        Self { plan, hosts: Vec::new(), shortage: None, assumed: Vec::new(), wake: Vec::new() }
+    }
+
+    /// How many of the plan's slots have a host, or could have one: `r` in the texts (U45).
+    pub fn could_be_placed(&self, facts: &Facts) -> usize {
+        let kept: BTreeSet<_> = self.plan.slots.kept.iter().collect();
+        let placed = facts.slots.iter().filter(|slot| slot.target_host.is_some() && kept.contains(&slot.name));
+        placed.count() + self.hosts.iter().flatten().count()
+    }
+
+    /// True when the whole is refused: it does not fit, and it may be rejected. Then nothing is applied.
+    pub fn is_refused(&self, facts: &Facts) -> bool {
+        self.shortage.is_some() && self.plan.course == Course::Reserve && facts.may_reject()
+    }
+}
+
+#[cfg(test)]
+mod tests;

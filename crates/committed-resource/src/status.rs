@@ -1,0 +1,199 @@
+//! Report: what the Ready condition of a commitment says after a look, and when to look again (document 20 sections 7
+//! to 11, U38, U40, U45, U48, U52).
+
+use std::time::Duration;
+
+use berth_core::commitment::State;
+use berth_core::{backoff::retry_delay, slot::Standing, summary::Summary};
+use berth_crds::{
+    CommitmentState, CommittedResource, CommittedResourceStatus, Condition,
+    conditions::{
+        self, Status,
+        commitment::{self as texts, Reason},
+    },
+    facts,
+};
+use berth_scheduler::Shortage;
+use jiff::Timestamp;
+
+use crate::{
+    facts::Facts,
+    plan::{Course, Decided},
+};
+
+/// How long to wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Delays {
+    /// `requeueIntervalRetry`: first delay after a failure.
+    pub retry: Duration,
+    /// `maxRequeueInterval`: the longest delay, and the timed look while slots are on their way.
+    pub cap: Duration,
+}
+
+/// What is to be said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The condition, or nothing new.
+    pub says: Option<Says>,
+    /// When to look again without an event.
+    pub again: Option<Duration>,
+}
+
+/// A Ready condition without its times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Says {
+    /// True only for `Accepted`.
+    pub ready: bool,
+    /// The reason.
+    pub reason: Reason,
+    /// The fixed part of the message; a difference here is a reason to write.
+    pub message: String,
+    /// Continues the message after a colon; alone no reason to write (U52).
+    pub detail: Option<String>,
+}
+
+/// What came of a look: `after` are the facts after the apply.
+pub fn report(after: &Facts, decided: &Decided, delays: Delays, now: Timestamp) -> Report {
+    let says = says(after, decided);
+    let again = match says.as_ref().map(|says| (says.reason, says.message.as_str())) {
+        Some((Reason::Reserving, texts::WAITING_FOR_PLACEMENT)) => Some(delays.cap),
+        Some((Reason::Reserving, _)) => Some(retry_delay(delays.retry, delays.cap, after.reserving_for(now))),
+        None if matches!(decided.plan.course, Course::Wait(_)) => Some(delays.retry),
+        _ => None,
+    };
+    let end = after.spec.end.filter(|_| !matches!(decided.plan.course, Course::Over(_) | Course::Deleting(_)));
+    Report { says, again: again.into_iter().chain(end.and_then(|end| until_over(end, now))).min() }
+}
+
+/// One second after the end, when it has certainly passed (document 20 section 19 no. 2).
+fn until_over(end: Timestamp, now: Timestamp) -> Option<Duration> {
+    let left: Duration = end.duration_since(now).try_into().ok()?;
+    Some(left + Duration::from_secs(1))
+}
+
+fn says(after: &Facts, decided: &Decided) -> Option<Says> {
+    match &decided.plan.course {
+        Course::Planned => Some(Says::no(Reason::Planned, texts::NOT_YET_ACTIVE)),
+        Course::Over(state) => Some(Says::no(Reason::Inactive(over(*state)), texts::NO_LONGER_ACTIVE)),
+        Course::Deleting(unreadable) => {
+            let cluster = unreadable.first()?;
+            Some(Says::no(Reason::Releasing, texts::waiting_for_slots(cluster.as_str())))
+        }
+        Course::Duplicate(served) => {
+            let detail = format!("{served} has the same spec.commitmentUUID and is served; delete one of the two");
+            Some(Says::no(Reason::DuplicateUuid, texts::NOT_SERVED).detailed(Some(detail)))
+        }
+        Course::Wait(_) if after.is_accepted() || after.is_rejected() => None,
+        Course::Wait(why) => Some(Says::no(Reason::Reserving, why.as_str())),
+        Course::Refused { text, retry, .. } => {
+            Some(Says::no(if *retry { Reason::Reserving } else { Reason::Rejected }, text.as_str()))
+        }
+        Course::RolledBack | Course::Settled => None,
+        Course::Reserve => Some(reserve(after, decided)),
+    }
+}
+
+fn reserve(after: &Facts, decided: &Decided) -> Says {
+    let total = decided.plan.slots.total();
+    if decided.is_refused(after) {
+        let message = texts::insufficient_capacity(decided.could_be_placed(after), total);
+        return Says::no(Reason::Rejected, message).detailed(shortage(after, decided));
+    }
+    let standings: Vec<_> = after.slots.iter().map(|slot| slot.standing(after.generation)).collect();
+    if decided.shortage.is_some() || standings.contains(&Standing::Failed) {
+        let placed = after.slots.iter().filter(|slot| slot.target_host.is_some()).count();
+        let reason = if after.may_reject() { Reason::Rejected } else { Reason::Reserving };
+        return Says::no(reason, texts::insufficient_capacity(placed, total)).detailed(shortage(after, decided));
+    }
+    if standings.len() >= total && standings.iter().all(|standing| *standing == Standing::Ready) {
+        return Says { ready: true, ..Says::no(Reason::Accepted, texts::RESERVED) };
+    }
+    Says::no(Reason::Reserving, texts::WAITING_FOR_PLACEMENT)
+}
+
+/// Why a slot has no host, in numbers per filter, with the way out where it is obvious.
+fn shortage(after: &Facts, decided: &Decided) -> Option<String> {
+    let shortage = decided.shortage.as_ref().or(after.shortage.as_ref())?;
+    let zone = &after.spec.zone;
+    Some(match nothing_in_zone(shortage) {
+        true => format!("{shortage}; no host is in zone {zone}, correct spec.availabilityZone or label hosts with it"),
+        false => shortage.to_string(),
+    })
+}
+
+fn nothing_in_zone(shortage: &Shortage) -> bool {
+    shortage.removed.iter().any(|(filter, count)| filter.step == "filter_correct_az" && *count == shortage.hosts)
+}
+
+impl Says {
+    fn no(reason: Reason, message: impl Into<String>) -> Self {
+        Self { ready: false, reason, message: message.into(), detail: None }
+    }
+
+    fn detailed(self, detail: Option<String>) -> Self {
+        Self { detail, ..self }
+    }
+
+    fn text(&self) -> String {
+        match &self.detail {
+            Some(detail) => format!("{}: {detail}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
+    /// True when the condition says this already, at least up to its fixed part.
+    fn is_said_by(&self, condition: &Condition, generation: i64) -> bool {
+        let rest = condition.message.strip_prefix(self.message.as_str());
+        (condition.status == "True") == self.ready
+            && condition.reason == self.reason.as_str()
+            && condition.observed_generation.unwrap_or_default() == generation
+            && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(": "))
+    }
+}
+
+/// The status that the object is to have. It equals the old one when there is nothing new to say: times, the summary
+/// and details of a message are no reason to write (U38, U52).
+pub fn status(object: &CommittedResource, says: &Says, now: Timestamp) -> CommittedResourceStatus {
+    let mut status = object.status.clone().unwrap_or_default();
+    let generation = object.metadata.generation.unwrap_or_default();
+    let accepts = says.ready && status.accepted_spec.as_ref() != Some(&object.spec);
+    let said = conditions::ready(&status.conditions).is_some_and(|c| says.is_said_by(c, generation));
+    if said && !accepts {
+        return status;
+    }
+    if says.ready {
+        status.accepted_spec = Some(object.spec.clone());
+        status.accepted_at = Some(conditions::whole_seconds(now));
+    }
+    say(&mut status.conditions, says, generation, now);
+    status.last_reconcile_at = Some(conditions::whole_seconds(now));
+    status.status_summary = Some(summary(object, &status, says, now));
+    status
+}
+
+/// The first successful plan after a failure starts the back-off anew (U38).
+fn say(all: &mut Vec<Condition>, says: &Says, generation: i64, now: Timestamp) {
+    let status = if says.ready { Status::True } else { Status::False };
+    let new = conditions::ready_condition(status, says.reason.as_str(), &says.text(), Some(generation), now);
+    let failed_before = conditions::ready(all).is_some_and(|old| old.message != texts::WAITING_FOR_PLACEMENT);
+    if says.message == texts::WAITING_FOR_PLACEMENT && failed_before {
+        conditions::restart_condition(all, new);
+    } else {
+        conditions::set_condition_by_reason(all, new);
+    }
+}
+
+fn summary(object: &CommittedResource, status: &CommittedResourceStatus, says: &Says, now: Timestamp) -> String {
+    let spec = facts::spec(object);
+    let accepted = status.accepted_spec.as_ref().map(facts::spec_of);
+    let vms = status.assigned_instances.len();
+    Summary { reason: says.reason.as_str(), message: &says.text(), spec: &spec, accepted: accepted.as_ref(), vms }
+        .line(now)
+}
+
+fn over(state: State) -> CommitmentState {
+    if state == State::Superseded { CommitmentState::Superseded } else { CommitmentState::Expired }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,37 @@
+//! Which commitments an event concerns: pure functions of the old object, the new object and the indexes (U53).
+
+use std::collections::BTreeSet;
+
+use berth_cluster::{Change, ObjectKey, Store, indexes::COMMITMENT_BY_UUID};
+use berth_crds::{CommittedResource, Knowledge, Reservation};
+
+/// A commitment concerns itself and, because of duplicates, all others with its UUID (U14).
+pub fn by_commitment(
+    change: &Change<CommittedResource>,
+    commitments: &Store<CommittedResource>,
+) -> BTreeSet<ObjectKey> {
+    let mut keys: BTreeSet<_> = [change.key.clone()].into();
+    if change.old.is_none() || change.new.is_none() {
+        for object in [&change.old, &change.new].into_iter().flatten() {
+            keys.extend(with_uuid(&object.spec.commitment_uuid, commitments));
+        }
+    }
+    keys
+}
+
+/// A slot concerns the commitments that it names and named.
+pub fn by_reservation(change: &Change<Reservation>, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
+    let slots = [&change.old, &change.new].into_iter().flatten();
+    let data = slots.filter_map(|object| object.spec.committed_resource_reservation.as_ref());
+    let uuids: BTreeSet<_> = data.filter_map(|data| data.commitment_uuid.as_deref()).collect();
+    uuids.into_iter().flat_map(|uuid| with_uuid(uuid, commitments)).collect()
+}
+
+/// New flavor groups concern every commitment.
+pub fn by_knowledge(_: &Change<Knowledge>, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
+    commitments.all().into_iter().map(|entry| entry.key).collect()
+}
+
+fn with_uuid(uuid: &str, commitments: &Store<CommittedResource>) -> Vec<ObjectKey> {
+    commitments.select(&COMMITMENT_BY_UUID, uuid).into_iter().map(|entry| entry.key).collect()
+}

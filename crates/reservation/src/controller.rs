@@ -1,0 +1,312 @@
+//! The controller: read, plan, apply, report, write (architecture section 3). The one decision that it takes, a host
+//! for a slot without one, is the scheduler's.
+
+use std::sync::Arc;
+
+use berth_cluster::{
+    Event, EventKind, Events, FlavorGroupsCache, Guard, Next, ObjectKey, Store, WriteError, Writer, Written,
+    indexes::{COMMITMENT_BY_UUID, RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST},
+};
+use berth_core::{HostName, SlotKey, slot::Slot};
+use berth_crds::{
+    CommittedResource, Hypervisor, Reservation,
+    conditions::{
+        Status,
+        reservation::{self as texts, Reason},
+    },
+    facts, labels,
+};
+use berth_scheduler::{
+    DomainNames, PipelineChoice, Placed, Placement, Scheduler, SchedulerError, SlotRequest, WholeRequest,
+};
+use berth_telemetry::clock::Clock;
+use kube::{Resource, ResourceExt};
+use tracing::{debug, info};
+use uuid::Uuid;
+
+use crate::{
+    error::Error,
+    facts::{Facts, HostFact},
+    metrics::ReservationMetrics,
+    plan::{Delays, Plan, Revocation, Step, plan},
+    request::{Context, request, unreadable},
+    since::Since,
+    status::{Place, Says, status},
+    wake::is_slot,
+};
+
+/// What the configuration says.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// When to look again.
+    pub delays: Delays,
+    /// Which pipeline places the slots of which flavor group.
+    pub pipelines: PipelineChoice,
+}
+
+/// What the controller works with.
+pub struct Parts<S, D> {
+    /// Reservations, read and written.
+    pub reservations: Writer<Reservation>,
+    /// Commitments, read only.
+    pub commitments: Store<CommittedResource>,
+    /// Hosts, read only.
+    pub hypervisors: Store<Hypervisor>,
+    /// The flavor groups.
+    pub flavor_groups: FlavorGroupsCache,
+    /// Finds hosts.
+    pub scheduler: Arc<S>,
+    /// Names of domains.
+    pub domain_names: D,
+    /// The wall clock.
+    pub clock: Arc<dyn Clock>,
+    /// Tells people.
+    pub events: Events,
+    /// Counts.
+    pub metrics: ReservationMetrics,
+    /// The configuration.
+    pub settings: Settings,
+    /// Wakes slots that a host was found for.
+    pub wake_slots: Arc<dyn Fn(&[SlotKey]) + Send + Sync>,
+}
+
+/// Puts slots into force on hosts and keeps them there.
+pub struct ReservationController<S, D> {
+    parts: Parts<S, D>,
+    missing: Since<HostName>,
+    /// Since when the filter counts in the condition of a slot without host are as they are.
+    told: Since<ObjectKey>,
+}
+
+impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
+    /// A controller that has seen nothing yet.
+    pub fn new(parts: Parts<S, D>) -> Self {
+        Self { parts, missing: Since::default(), told: Since::default() }
+    }
+
+    /// One look at a slot.
+    pub async fn look(&self, key: ObjectKey) -> Result<Next, Error> {
+        self.settle(&key).await?;
+        let object = self.store().get(&key).filter(|object| is_slot(object));
+        let Some(object) = object else {
+            self.told.forget(&key);
+            return Ok(Next::Done);
+        };
+        let Plan { step, again } = plan(&self.read(&key, &object), self.parts.settings.delays);
+        match step {
+            Step::Nothing => {}
+            Step::Echo => self.write(&key, &object, None).await?,
+            Step::Nameless => self.say(&key, &object, nameless()).await?,
+            Step::Confirm { pre_allocated } => self.confirm(&key, &object, pre_allocated).await?,
+            Step::Unbind(why) => self.unbind(&key, &object, &why).await?,
+            Step::Revoke(why) => self.revoke(&key, &object, &why).await?,
+            Step::Place => self.place(&key, &object).await?,
+        }
+        Ok(again.map_or(Next::Done, Next::After))
+    }
+
+    fn store(&self) -> &Store<Reservation> {
+        self.parts.reservations.store()
+    }
+
+    async fn settle(&self, key: &ObjectKey) -> Result<(), Error> {
+        if self.store().in_doubt(key) {
+            self.parts.reservations.settle(key).await?;
+            (self.parts.wake_slots)(&self.parts.scheduler.settled(&slot_key(key)));
+        }
+        Ok(())
+    }
+
+    fn read(&self, key: &ObjectKey, object: &Reservation) -> Facts {
+        let slot = facts::slot(object);
+        let outcome = object.status.as_ref().and_then(|status| status.committed_resource_reservation.as_ref());
+        Facts {
+            has_confirmed_vms: outcome.is_some_and(|outcome| !outcome.allocations.is_empty()),
+            host: slot.target_host.as_ref().map_or(HostFact::Exists, |host| self.host(key, host)),
+            verdict: self.parts.scheduler.verdict(&slot_key(key)),
+            slot,
+        }
+    }
+
+    /// A host whose object cannot be read exists; only a complete read proves an absence (U36).
+    fn host(&self, key: &ObjectKey, host: &HostName) -> HostFact {
+        let store = &self.parts.hypervisors;
+        let host_key = ObjectKey::new(key.cluster.clone(), host.as_str());
+        if store.get(&host_key).is_some() {
+            self.missing.forget(host);
+            return HostFact::Exists;
+        }
+        match store.complete(&key.cluster) {
+            Ok(_) => HostFact::Missing(self.missing.noticed(host)),
+            Err(_) => HostFact::Unreadable,
+        }
+    }
+
+    async fn confirm(&self, key: &ObjectKey, object: &Reservation, pre_allocated: bool) -> Result<(), Error> {
+        let Some(host) = object.spec.target_host.as_deref() else { return Ok(()) };
+        let (reason, message) = if pre_allocated {
+            (Reason::PreAllocated, texts::PRE_ALLOCATED)
+        } else {
+            (Reason::ReservationActive, texts::SCHEDULED)
+        };
+        let says = Says::new(Status::True, reason, message).at(Place::On(host.into()));
+        self.told.forget(key);
+        self.say(key, object, says).await?;
+        let left = object.status.as_ref().and_then(|status| status.host.as_deref()).filter(|left| *left != host);
+        if let Some(left) = left {
+            self.tell(key, object, EventKind::Normal, "SlotMoved", format!("moved from host {left} to host {host}"));
+        }
+        Ok(())
+    }
+
+    /// Takes the host away on the facts that were read, then says so (U36).
+    async fn revoke(&self, key: &ObjectKey, object: &Arc<Reservation>, why: &Revocation) -> Result<(), Error> {
+        let mut bare = Reservation::clone(object);
+        let host = bare.spec.target_host.take();
+        if let Some(data) = &mut bare.spec.committed_resource_reservation {
+            data.allocations.clear();
+        }
+        match self.parts.reservations.patch(key, object, &bare, Guard::Version).await? {
+            Written::Changed(object) => self.unbind(key, &object, why).await?,
+            Written::Unchanged | Written::Gone => {}
+        }
+        let deserted = |host: &String| self.store().select(&RESERVATION_BY_HOST, host).is_empty();
+        if let Some(host) = host.filter(deserted) {
+            self.missing.forget(&host.as_str().into());
+        }
+        Ok(())
+    }
+
+    async fn unbind(&self, key: &ObjectKey, object: &Reservation, why: &Revocation) -> Result<(), Error> {
+        let message = why.message();
+        let says = Says::new(Status::False, Reason::PlacementRevoked, message.as_str()).at(Place::Nowhere);
+        self.say(key, object, says).await?;
+        self.parts.metrics.revoked.with_label_values(&[why.cause()]).inc();
+        info!(slot = %key.name, reason = message, "slot lost its host");
+        self.tell(key, object, EventKind::Warning, Reason::PlacementRevoked.as_str(), message);
+        Ok(())
+    }
+
+    /// Asks the scheduler for a host and writes it, or says why there is none.
+    async fn place(&self, key: &ObjectKey, object: &Arc<Reservation>) -> Result<(), Error> {
+        let placed = match self.requests(key, object).await {
+            Ok(requests) => self.ask(key, requests).await,
+            Err(says) => return self.say(key, object, says).await,
+        };
+        let outcome = match placed {
+            Ok(Placed::Host(host)) => self.target(key, object, &host).await,
+            Ok(Placed::Nowhere(shortage)) => self.nowhere(key, object, &shortage.to_string()).await,
+            Err(SchedulerError::InDoubt { .. }) => Err(Error::InDoubt),
+            Err(error) => self.say(key, object, unavailable(&error)).await,
+        };
+        (self.parts.wake_slots)(&self.parts.scheduler.applied(&[slot_key(key)]));
+        outcome
+    }
+
+    /// The requests of this slot, which comes first, and of the others of its commitment that have no host: they are
+    /// placed anew together (U36).
+    async fn requests(&self, key: &ObjectKey, object: &Reservation) -> Result<Vec<SlotRequest>, Says> {
+        let groups = self.parts.flavor_groups.get().map_err(|error| unreadable(&error.to_string()))?;
+        let data = object.spec.committed_resource_reservation.clone().unwrap_or_default();
+        let domain = data.domain_id.unwrap_or_default();
+        let domain_name =
+            self.parts.domain_names.resolve(&domain.as_str().into()).await.map_err(|error| unavailable(&error))?;
+        let uuid = data.commitment_uuid.unwrap_or_default();
+        let request_id = request_id(object);
+        let context = Context {
+            groups: &groups,
+            pipelines: &self.parts.settings.pipelines,
+            domain_name: domain_name.as_deref(),
+            created_unix: self.created(&uuid),
+            request_id: &request_id,
+        };
+        let own = request(slot_key(key), &facts::slot(object), context)?;
+        let others = self.others(key, &uuid).into_iter().filter_map(|(key, slot)| request(key, &slot, context).ok());
+        Ok([own].into_iter().chain(others).collect())
+    }
+
+    fn created(&self, uuid: &str) -> i64 {
+        let commitments = self.parts.commitments.select(&COMMITMENT_BY_UUID, uuid);
+        let created = commitments.first().and_then(|entry| entry.object.metadata.creation_timestamp.as_ref());
+        created.map_or(i64::MAX, |time| time.0.as_second())
+    }
+
+    fn others(&self, key: &ObjectKey, uuid: &str) -> Vec<(SlotKey, Slot)> {
+        let entries = self.store().select(&RESERVATION_BY_COMMITMENT, uuid).into_iter();
+        let unplaced = entries.filter(|entry| entry.key != *key && entry.object.spec.target_host.is_none());
+        unplaced.map(|entry| (slot_key(&entry.key), facts::slot(&entry.object))).collect()
+    }
+
+    async fn ask(&self, key: &ObjectKey, requests: Vec<SlotRequest>) -> Result<Placed, SchedulerError> {
+        let own = requests[0].clone();
+        if requests.len() > 1 {
+            let mut whole = WholeRequest { slots: requests, ..WholeRequest::default() };
+            whole.slots.sort_by(|a, b| a.rank.cmp(&b.rank));
+            if let Placement::Decided { hosts, .. } = self.parts.scheduler.place_all(&whole).await? {
+                let found = whole.slots.iter().zip(&hosts).filter(|(_, host)| host.is_some());
+                let others: Vec<_> =
+                    found.map(|(slot, _)| slot.key.clone()).filter(|found| *found != slot_key(key)).collect();
+                (self.parts.wake_slots)(&others);
+            }
+        }
+        self.parts.scheduler.place(&own).await
+    }
+
+    async fn target(&self, key: &ObjectKey, object: &Arc<Reservation>, host: &HostName) -> Result<(), Error> {
+        let mut placed = Reservation::clone(object);
+        placed.spec.target_host = Some(host.to_string());
+        debug!(slot = %key.name, %host, request_id = request_id(object), "placing");
+        let written = self.parts.reservations.patch(key, object, &placed, Guard::Version).await;
+        if let Err(WriteError::Unknown { .. }) = &written {
+            self.parts.scheduler.in_doubt(&slot_key(key));
+        }
+        Ok(written.map(drop)?)
+    }
+
+    /// Says that no host was found. The counts are refreshed at most once per retry interval (U52).
+    async fn nowhere(&self, key: &ObjectKey, object: &Reservation, shortage: &str) -> Result<(), Error> {
+        if self.parts.hypervisors.is_empty() {
+            let says = Says::new(Status::False, Reason::NoHostsAvailable, texts::NO_HYPERVISORS);
+            return self.say(key, object, says).await;
+        }
+        let mut says = Says::new(Status::False, Reason::NoHostsFound, texts::NO_HOSTS).detailed(shortage);
+        says.refresh = self.told.noticed(key) >= self.parts.settings.delays.retry;
+        if says.refresh {
+            self.told.forget(key);
+        }
+        self.say(key, object, says).await
+    }
+
+    async fn say(&self, key: &ObjectKey, object: &Reservation, says: Says) -> Result<(), Error> {
+        self.write(key, object, Some(&says)).await
+    }
+
+    async fn write(&self, key: &ObjectKey, old: &Reservation, says: Option<&Says>) -> Result<(), Error> {
+        let mut new = old.clone();
+        new.status = Some(status(old, says, self.parts.clock.now()));
+        Ok(self.parts.reservations.patch_status(key, old, &new).await.map(drop)?)
+    }
+
+    fn tell(&self, key: &ObjectKey, object: &Reservation, kind: EventKind, reason: &str, note: String) {
+        let event = Event { kind, reason: reason.to_owned(), action: "Place".to_owned(), note };
+        self.parts.events.publish(&key.cluster, &object.object_ref(&()), event);
+    }
+}
+
+fn nameless() -> Says {
+    Says::new(Status::False, Reason::MissingResourceName, texts::NO_RESOURCE_NAME)
+}
+
+fn unavailable(error: &SchedulerError) -> Says {
+    let message = "the scheduler cannot decide at the moment";
+    Says::new(Status::Unknown, Reason::SchedulerUnavailable, message).detailed(error.to_string())
+}
+
+fn request_id(object: &Reservation) -> String {
+    let given = object.annotations().get(labels::CREATOR_REQUEST_ID).filter(|id| !id.is_empty());
+    given.cloned().unwrap_or_else(|| format!("committed-resource-{}", Uuid::new_v4()))
+}
+
+fn slot_key(key: &ObjectKey) -> SlotKey {
+    SlotKey::new(key.cluster.clone(), &*key.name)
+}

@@ -1,0 +1,24 @@
+//! What can go wrong in a look, and what follows from it.
+
+use berth_cluster::{Class, Classified, WriteError};
+use thiserror::Error;
+
+/// A look at a slot did not come to its end.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// An object could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// An earlier write of the slot has an unknown outcome.
+    #[error("the slot is in doubt; it is read before anything else is decided")]
+    InDoubt,
+}
+
+impl Classified for Error {
+    fn class(&self) -> Class {
+        match self {
+            Self::Write(error) => error.class(),
+            Self::InDoubt => Class::Soon,
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What a look at a slot rests on. Gathered by the controller, never changed by a decision.
+
+use std::time::Duration;
+
+use berth_core::slot::Slot;
+use berth_scheduler::Verdict;
+
+/// A slot and the host that it names.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The slot.
+    pub slot: Slot,
+    /// Its status still names VMs.
+    pub has_confirmed_vms: bool,
+    /// What is known of `targetHost`, when it has one.
+    pub host: HostFact,
+    /// Whether the host is good for it, as far as the capacity view knows.
+    pub verdict: Verdict,
+}
+
+/// What is known of the host that a slot names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostFact {
+    /// It exists, whatever its state.
+    Exists,
+    /// It is absent from a complete read, and has been for this long as far as this process knows (U36).
+    Missing(Duration),
+    /// The hosts of its cluster cannot be read completely: nothing follows from its absence.
+    Unreadable,
+}

@@ -1,0 +1,114 @@
+//! Metrics about reservations (document 21 sections 13 and 15 no. 19).
+
+use std::collections::BTreeMap;
+
+use berth_cluster::Store;
+use berth_core::Resources;
+use berth_crds::{
+    Condition, Reservation,
+    conditions::{self, Status},
+    facts,
+};
+use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
+use prometheus::IntCounterVec;
+
+const RESERVATIONS: Metric = Metric {
+    name: "cortex_reservations",
+    kind: Kind::Gauge,
+    labels: &["status_ready", "status_error"],
+    help: "Reservations of all types, by status of their Ready condition and, when it is False, its reason.",
+};
+
+const ALLOCATED: Metric = Metric {
+    name: "cortex_reservations_allocated_resources",
+    kind: Kind::Gauge,
+    labels: &["status_ready", "status_error", "host", "resource"],
+    help: "Sum of the sizes of the reservations on a host: memory in bytes, cpu in cores.",
+};
+
+const STATE: Metric = Metric {
+    name: "cortex_reservation_state",
+    kind: Kind::Gauge,
+    labels: &["domain", "type", "state", "reason"],
+    help: "Reservations by scheduling domain, type, state (ready, error, unknown) and reason.",
+};
+
+const REVOKED: Metric = Metric {
+    name: "berth_slots_revoked_total",
+    kind: Kind::Counter,
+    labels: &["cause"],
+    help: "Slots that lost their host, by cause: cleared, host_gone, no_such_host, wrong_zone, overbooked.",
+};
+
+/// The metrics that looks write; the others are computed when they are read.
+#[derive(Clone, Debug)]
+pub struct ReservationMetrics {
+    /// Slots that lost their host, by cause.
+    pub revoked: IntCounterVec,
+}
+
+impl ReservationMetrics {
+    /// Registers all metrics of the controller.
+    pub fn register(metrics: &Metrics, reservations: &Store<Reservation>) -> Result<Self, MetricsError> {
+        let store = reservations.clone();
+        metrics.computed(&RESERVATIONS, move || counted(&store, |object| readiness(object).to_vec()))?;
+        let store = reservations.clone();
+        metrics.computed(&ALLOCATED, move || allocated(&store))?;
+        let store = reservations.clone();
+        metrics.computed(&STATE, move || counted(&store, |object| state(object).to_vec()))?;
+        Ok(Self { revoked: metrics.counter(&REVOKED)? })
+    }
+}
+
+type Values = Vec<(Vec<String>, f64)>;
+
+fn counted(store: &Store<Reservation>, labels: impl Fn(&Reservation) -> Vec<String>) -> Values {
+    let mut counts: BTreeMap<Vec<String>, f64> = BTreeMap::new();
+    for entry in store.all() {
+        *counts.entry(labels(&entry.object)).or_default() += 1.0;
+    }
+    counts.into_iter().collect()
+}
+
+fn allocated(store: &Store<Reservation>) -> Values {
+    let mut sums: BTreeMap<[String; 3], Resources> = BTreeMap::new();
+    for entry in store.all() {
+        let host = entry.object.status.as_ref().and_then(|status| status.host.clone()).unwrap_or_default();
+        let [ready, error] = readiness(&entry.object);
+        *sums.entry([ready, error, host]).or_default() += facts::size(&entry.object.spec.resources);
+    }
+    let by_resource = |(labels, sum): ([String; 3], Resources)| {
+        [("memory", sum.memory.get()), ("cpu", sum.cpu.get())].map(|(resource, amount)| {
+            let labels = labels.iter().cloned().chain([resource.to_owned()]).collect();
+            (labels, number(amount))
+        })
+    };
+    sums.into_iter().flat_map(by_resource).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a gauge is a double; beyond 2^53 bytes its precision is enough")]
+fn number(amount: i64) -> f64 {
+    amount as f64
+}
+
+fn ready(object: &Reservation) -> Option<&Condition> {
+    conditions::ready(&object.status.as_ref()?.conditions)
+}
+
+fn readiness(object: &Reservation) -> [String; 2] {
+    let condition = ready(object);
+    let status = condition.map_or(Status::Unknown.as_str(), |condition| &condition.status);
+    let error = condition.filter(|condition| condition.status == Status::False.as_str());
+    [status.to_owned(), error.map(|condition| condition.reason.clone()).unwrap_or_default()]
+}
+
+fn state(object: &Reservation) -> [String; 4] {
+    let state = match readiness(object)[0].as_str() {
+        "True" => "ready",
+        "False" => "error",
+        _ => "unknown",
+    };
+    let domain = object.spec.scheduling_domain.clone().unwrap_or_default();
+    let reason = ready(object).map(|condition| condition.reason.clone()).unwrap_or_default();
+    [domain, object.spec.type_.to_string(), state.to_owned(), reason]
+}

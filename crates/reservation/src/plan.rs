@@ -1,0 +1,154 @@
+//! Plan: what a slot needs (document 21 sections 4 and 15, U36, U43, U54). A function of facts.
+
+use std::time::Duration;
+
+use berth_core::{HostName, host::Amounts};
+use berth_crds::conditions::reservation as texts;
+use berth_scheduler::Verdict;
+
+use crate::facts::{Facts, HostFact};
+
+/// What is done, and when to look again without an event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// What is done.
+    pub step: Step,
+    /// When to look again.
+    pub again: Option<Duration>,
+}
+
+/// The one thing that a slot needs next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Nothing.
+    Nothing,
+    /// It has no flavor and can never be placed.
+    Nameless,
+    /// It lost its host: say so and free what its status still holds.
+    Unbind(Revocation),
+    /// Its host is no good: take it away, then as [`Step::Unbind`].
+    Revoke(Revocation),
+    /// It needs a host.
+    Place,
+    /// It is in force on the host that it names.
+    Confirm {
+        /// It was created around VMs that run already.
+        pre_allocated: bool,
+    },
+    /// It is in force; only the generation of its commitment has to be echoed.
+    Echo,
+}
+
+/// Why a slot lost its host.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Revocation {
+    /// Somebody cleared `targetHost`.
+    Cleared,
+    /// The host has gone.
+    HostGone(HostName),
+    /// `targetHost` names no host.
+    NoSuchHost(HostName),
+    /// The host is in another zone.
+    WrongZone(HostName, String),
+    /// The host has no room for it (D10).
+    Overbooked(HostName, Amounts),
+}
+
+/// How long to wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Delays {
+    /// `requeueIntervalActive`: look at a slot that is in force.
+    pub active: Duration,
+    /// `requeueIntervalRetry`: try again to place a slot.
+    pub retry: Duration,
+    /// `requeueIntervalGracePeriod`: how long a host must be absent before it counts as gone.
+    pub grace: Duration,
+}
+
+/// Plans a look.
+pub fn plan(facts: &Facts, delays: Delays) -> Plan {
+    let slot = &facts.slot;
+    if slot.flavor.is_empty() {
+        return Step::Nameless.done();
+    }
+    match &slot.target_host {
+        None if slot.status_host.is_some() || slot.is_ready() || facts.has_confirmed_vms => {
+            Step::Unbind(Revocation::Cleared).done()
+        }
+        None => Step::Place.again(delays.retry),
+        Some(host) => on_host(facts, host, delays),
+    }
+}
+
+fn on_host(facts: &Facts, host: &HostName, delays: Delays) -> Plan {
+    let in_force = facts.slot.is_ready() && facts.slot.is_placed();
+    let holds = in_force || !facts.slot.expected.is_empty();
+    match facts.host {
+        HostFact::Missing(time) if time >= delays.grace => Step::Revoke(Revocation::HostGone(host.clone())).done(),
+        HostFact::Missing(time) if holds => Step::Nothing.again(delays.grace - time),
+        HostFact::Missing(_) => Step::Revoke(Revocation::NoSuchHost(host.clone())).done(),
+        HostFact::Unreadable if !in_force => Step::Nothing.again(delays.retry),
+        HostFact::Exists | HostFact::Unreadable if in_force => in_place(facts, delays),
+        HostFact::Exists | HostFact::Unreadable => arriving(facts, host),
+    }
+}
+
+/// A change that leaves the slot alone is not echoed (U38): only a write of the slot is.
+fn in_place(facts: &Facts, delays: Delays) -> Plan {
+    let heard = facts.slot.observed_parent_generation == facts.slot.parent_generation;
+    if heard { Step::Nothing } else { Step::Echo }.again(delays.active)
+}
+
+/// A slot whose status agrees already was in force before: it is restored, not judged again (document 21 section 15
+/// no. 8).
+fn arriving(facts: &Facts, host: &HostName) -> Plan {
+    let confirm = Step::Confirm { pre_allocated: !facts.slot.expected.is_empty() };
+    match &facts.verdict {
+        _ if facts.slot.is_placed() => confirm,
+        Verdict::Ok | Verdict::NoSuchHost => confirm,
+        Verdict::WrongZone { zone } => Step::Revoke(Revocation::WrongZone(host.clone(), zone.to_string())),
+        Verdict::Overbooked { free } => Step::Revoke(Revocation::Overbooked(host.clone(), *free)),
+    }
+    .done()
+}
+
+impl Step {
+    fn done(self) -> Plan {
+        Plan { step: self, again: None }
+    }
+
+    fn again(self, after: Duration) -> Plan {
+        Plan { step: self, again: Some(after) }
+    }
+}
+
+impl Revocation {
+    /// The value of the label `cause` in metrics.
+    pub fn cause(&self) -> &'static str {
+        match self {
+            Self::Cleared => "cleared",
+            Self::HostGone(_) => "host_gone",
+            Self::NoSuchHost(_) => "no_such_host",
+            Self::WrongZone(..) => "wrong_zone",
+            Self::Overbooked(..) => "overbooked",
+        }
+    }
+
+    /// The message of the condition: the fixed text, and what a person has to know.
+    pub fn message(&self) -> String {
+        let cleared = texts::HOST_CLEARED;
+        match self {
+            Self::Cleared => cleared.to_owned(),
+            Self::HostGone(host) => texts::host_gone(host.as_str()),
+            Self::NoSuchHost(host) => format!("{cleared}: spec.targetHost {host} is not the name of a Hypervisor"),
+            Self::WrongZone(host, zone) => format!("{cleared}: host {host} is in zone {zone:?}"),
+            Self::Overbooked(host, free) => {
+                let short = free.or_zero();
+                format!("{cleared}: host {host} has no room for it, {short} would be left")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+//! Since when something is so, on the monotonic clock, from when this process first noticed. A restart begins anew,
+//! because nobody watched in between (U36).
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+/// What is so, and since when. Whoever notes something also forgets it, so the map stays as small as its subject.
+#[derive(Debug)]
+pub(crate) struct Since<K> {
+    noticed: Mutex<BTreeMap<K, Instant>>,
+}
+
+impl<K> Default for Since<K> {
+    fn default() -> Self {
+        Self { noticed: Mutex::default() }
+    }
+}
+
+impl<K: Ord + Clone> Since<K> {
+    /// It is so now; for how long it has been.
+    pub(crate) fn noticed(&self, key: &K) -> Duration {
+        self.lock().entry(key.clone()).or_insert_with(Instant::now).elapsed()
+    }
+
+    /// It is not so any more.
+    pub(crate) fn forget(&self, key: &K) {
+        self.lock().remove(key);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<K, Instant>> {
+        self.noticed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn time_counts_from_the_first_notice_until_it_is_forgotten() {
+        let missing = Since::default();
+        assert_eq!(missing.noticed(&"h"), Duration::ZERO);
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        assert_eq!(missing.noticed(&"h"), Duration::from_secs(30));
+        missing.forget(&"h");
+        assert_eq!(missing.noticed(&"h"), Duration::ZERO);
+    }
+}

@@ -1,0 +1,54 @@
+//! Which slots an event concerns: pure functions of the old object, the new object and the indexes (U53).
+
+use std::collections::BTreeSet;
+
+use berth_cluster::{
+    Change, Index, ObjectKey, Store,
+    indexes::{RESERVATION_BY_HOST, RESERVATION_BY_VM},
+};
+use berth_crds::{Hypervisor, Knowledge, Reservation, ReservationType, labels};
+use kube::ResourceExt;
+
+/// A slot concerns itself.
+pub fn by_reservation(change: &Change<Reservation>) -> Option<ObjectKey> {
+    let newest = change.new.as_ref().or(change.old.as_ref())?;
+    is_slot(newest).then(|| change.key.clone())
+}
+
+/// A host concerns the slots on it when it comes, goes or changes its zone, and in any case those that expect a VM
+/// that came or went.
+pub fn by_hypervisor(change: &Change<Hypervisor>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+    let (old, new) = (change.old.as_deref(), change.new.as_deref());
+    let zone = |host: Option<&Hypervisor>| host.map(|host| host.labels().get(labels::ZONE).cloned());
+    let (before, after) = (vms(old), vms(new));
+    let mut keys = BTreeSet::new();
+    if zone(old) != zone(new) || before != after {
+        keys.extend(slots(&RESERVATION_BY_HOST, &change.key.name, reservations));
+    }
+    for vm in before.symmetric_difference(&after) {
+        keys.extend(slots(&RESERVATION_BY_VM, vm, reservations));
+    }
+    keys
+}
+
+/// New flavor groups concern the slots without a host: theirs may have been unknown.
+pub fn by_knowledge(_: &Change<Knowledge>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+    let unplaced = |object: &Reservation| is_slot(object) && object.spec.target_host.is_none();
+    reservations.all().into_iter().filter(|entry| unplaced(&entry.object)).map(|entry| entry.key).collect()
+}
+
+/// True for the objects that this controller is responsible for; it never writes to another type (document 21
+/// section 15 no. 1).
+pub(crate) fn is_slot(object: &Reservation) -> bool {
+    object.spec.type_ == ReservationType::CommittedResourceReservation
+}
+
+fn vms(host: Option<&Hypervisor>) -> BTreeSet<&str> {
+    let instances = host.and_then(|host| host.status.as_ref()).into_iter().flat_map(|status| &status.instances);
+    instances.map(|vm| vm.id.as_str()).collect()
+}
+
+fn slots(index: &Index<Reservation>, value: &str, reservations: &Store<Reservation>) -> Vec<ObjectKey> {
+    let entries = reservations.select(index, value);
+    entries.into_iter().filter(|entry| is_slot(&entry.object)).map(|entry| entry.key).collect()
+}
