@@ -88,7 +88,7 @@ async fn check_go(go: &Path, release: &Release, workshop: &Path) -> Result<(), E
 }
 
 async fn install(go: &Path, release: &Release, workshop: &Path) -> Result<(), Error> {
-    let hint = "once; some 4 minutes on 2 cores, after fetching 1.3 GB of sources";
+    let hint = "once; four to five minutes on 2 cores, after fetching 1.3 GB of sources";
     let progress = Progress::start("building kube-apiserver, etcd and kubectl", hint);
     let log = workshop.join("log");
     let child = start_install(go, release, workshop, &log)?;
