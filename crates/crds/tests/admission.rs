@@ -4,13 +4,14 @@
 mod support;
 
 use berth_crds::{generate, names};
+use kube::api::{DynamicObject, ListParams};
 use serde_json::{Value, json};
 use support::{
     beyond,
     cases::{Act, Case, create, refused, status, taken, update},
     edit::{edited, remove, set},
     example,
-    server::Server,
+    server::{Server, name},
 };
 
 const COMMITMENT: &str = "committed_resource";
@@ -160,16 +161,22 @@ async fn run(server: &Server, case: &Case) -> Result<(), kube::Error> {
     match &case.act {
         Act::Create(edits) => server.create(&edited(base, edits)).await.map(drop),
         Act::Status(edits) => {
-            let created = server.create(&base).await.expect("the example is taken");
+            let created = created(server, case, &base).await;
             let mut wanted = edited(base, edits);
             wanted["metadata"] = json!(created.metadata);
             server.replace_status(&wanted).await.map(drop)
         }
         Act::Update(before, after) => {
-            let created = server.create(&edited(base, before)).await.expect("the example is taken");
+            let created = created(server, case, &edited(base, before)).await;
             server.replace(&edited(json!(created), after)).await.map(drop)
         }
     }
+}
+
+/// The object that a case begins with.
+async fn created(server: &Server, case: &Case, object: &Value) -> DynamicObject {
+    let answer = server.create(object).await;
+    answer.unwrap_or_else(|error| panic!("{}: what the case begins with was refused: {error}", case.row))
 }
 
 /// What is wrong with the answer to a case, if anything.
@@ -192,6 +199,22 @@ async fn remove_what_is_left(server: &Server, case: &Case) {
     server.delete(&object).await.unwrap();
 }
 
+/// The names of the Reservations that a field selector finds.
+async fn selected(server: &Server, fields: &str) -> Vec<String> {
+    let list = server.api(&example(SLOT)).list(&ListParams::default().fields(fields)).await.unwrap();
+    list.into_iter().filter_map(|object| object.metadata.name).collect()
+}
+
+async fn reservations_can_be_selected(server: &Server) {
+    let examples = [SLOT, "reservation_failover", "reservation_in_flight"].map(example);
+    for object in &examples {
+        server.create(object).await.unwrap();
+    }
+    let [slot, failover, in_flight] = examples.map(|object| name(&object));
+    assert_eq!(selected(server, "spec.targetHost=node022-bb211").await, [failover, in_flight]);
+    assert_eq!(selected(server, "spec.type=CommittedResourceReservation").await, [slot]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_are_taken_and_refused_as_document_10_says() {
     let server = Server::start(generate::all()).await;
@@ -205,4 +228,5 @@ async fn objects_are_taken_and_refused_as_document_10_says() {
         remove_what_is_left(&server, case).await;
     }
     assert!(failures.is_empty(), "{} of {} cases:\n{}", failures.len(), cases.len(), failures.join("\n"));
+    reservations_can_be_selected(&server).await;
 }

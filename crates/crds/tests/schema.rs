@@ -53,22 +53,21 @@ fn type_of(schema: &Value) -> String {
 }
 
 fn constraints(schema: &Value) -> String {
-    let mut text = String::new();
+    let mut found = Vec::new();
     if let Some(values) = schema["enum"].as_array() {
-        text += &format!(" enum={}", values.iter().map(|v| v.as_str().unwrap()).collect::<Vec<_>>().join(","));
+        found.push(format!(" enum={}", values.iter().map(|v| v.as_str().unwrap()).collect::<Vec<_>>().join(",")));
     }
     for key in ["minLength", "maxLength", "minimum", "maximum", "default"] {
-        if let Some(value) = schema.get(key) {
-            text += &format!(" {key}={}", value.as_f64().map_or_else(|| value.to_string(), |n| n.to_string()));
-        }
+        let plain = |value: &Value| value.as_f64().map_or_else(|| value.to_string(), |number| number.to_string());
+        found.extend(schema.get(key).map(|value| format!(" {key}={}", plain(value))));
     }
     if let Some(pattern) = schema["pattern"].as_str().filter(|_| schema["x-kubernetes-int-or-string"] != true) {
-        text += &format!(" pattern={pattern}");
+        found.push(format!(" pattern={pattern}"));
     }
     if schema["x-kubernetes-list-type"] == "map" {
-        text += &format!(" list-map={}", schema["x-kubernetes-list-map-keys"][0].as_str().unwrap());
+        found.push(format!(" list-map={}", schema["x-kubernetes-list-map-keys"][0].as_str().unwrap()));
     }
-    text
+    found.concat()
 }
 
 /// Writes a schema as the lines of a table.

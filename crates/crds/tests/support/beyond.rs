@@ -69,7 +69,7 @@ fn empty_prometheus() -> serde_json::Value {
 /// Section 15.1: objects that break a rule; first those of the document, then one for every rule or part of a rule that
 /// the document has none for.
 pub fn counter_examples() -> Vec<Case> {
-    [commitments(), reservations(), capacities(), quotas()].concat()
+    [commitments(), reservations(), slots(), capacities(), quotas()].concat()
 }
 
 fn commitments() -> Vec<Case> {
@@ -146,6 +146,12 @@ fn reservations() -> Vec<Case> {
         refused("R5 negative integer", SLOT, create([set("/spec/resources/cpu", -1)]), "spec.resources.cpu"),
         refused("R5 fraction", SLOT, create([set("/spec/resources/cpu", "500m")]), "spec.resources.cpu"),
         refused("R6 integer", SLOT, create([set("/spec/resources/memory", 0)]), "spec.resources"),
+        refused("R8 VM", IN_FLIGHT, create([set("/spec/inFlightReservation/vmID", "")]), "inFlightReservation.vmID"),
+    ]
+}
+
+fn slots() -> Vec<Case> {
+    vec![
         refused(
             "R7 no UUID",
             SLOT,
@@ -177,7 +183,6 @@ fn reservations() -> Vec<Case> {
             create([set("/spec/committedResourceReservation/parentGeneration", -1)]),
             "parentGeneration",
         ),
-        refused("R8 VM", IN_FLIGHT, create([set("/spec/inFlightReservation/vmID", "")]), "inFlightReservation.vmID"),
     ]
 }
 
