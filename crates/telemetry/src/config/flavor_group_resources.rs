@@ -10,6 +10,7 @@ const KEY: &str = "flavorGroupResourceConfig";
 const PLACEHOLDER: &str = "<group>";
 const UNIT: &str = "Size of one declared unit of memory in GiB. For groups whose flavors have one ratio of memory to \
                     cores: the memory of the smallest flavor.";
+const OLD: &str = "Old place of `committedResourceAPI.flavorGroupResourceConfig`, which wins; move the entries there.";
 const EVERY_OTHER: &str = "*";
 
 /// What a resource of a group offers.
@@ -104,12 +105,12 @@ impl FlavorGroups {
 
     /// Adds the groups of the old place that are not named at the new one. `root` is the top level.
     pub(super) fn add_old_place(&mut self, root: &mut Section<'_>) {
-        let old = Self::read(root);
+        let old = root.old_entries(KEY, OLD, FlavorGroupResources::read);
         if root.has(KEY) {
             let text = format!("is the old place; move the entries to committedResourceAPI.{KEY}");
             root.warning(KEY, text);
         }
-        for (group, resources) in old.0 {
+        for (group, resources) in old {
             let units = (self.0.get(&group).and_then(|new| new.declared_unit_gib), resources.declared_unit_gib);
             if let (Some(new), Some(old)) = units
                 && new != old

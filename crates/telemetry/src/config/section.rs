@@ -33,9 +33,9 @@ pub(super) struct Report {
 /// One JSON object while it is being read.
 pub(super) struct Section<'a> {
     values: Option<&'a Map<String, Value>>,
-    /// Where the object is, and the same with placeholders for the names of entries.
     path: String,
-    pattern: String,
+    /// The path with placeholders for the names of entries; `None` when the keys are documented elsewhere.
+    pattern: Option<String>,
     asked: BTreeSet<&'static str>,
     /// Number of findings when this object was begun.
     begun: usize,
@@ -46,7 +46,7 @@ impl<'a> Section<'a> {
     /// The whole configuration.
     pub fn root(values: Option<&'a Map<String, Value>>, report: &'a mut Report) -> Self {
         let begun = report.findings.0.len();
-        Self { values, path: String::new(), pattern: String::new(), asked: BTreeSet::new(), begun, report }
+        Self { values, path: String::new(), pattern: Some(String::new()), asked: BTreeSet::new(), begun, report }
     }
 
     /// `true` or `false`.
@@ -135,7 +135,7 @@ impl<'a> Section<'a> {
     pub fn section<T>(&mut self, key: &'static str, read: impl FnOnce(&mut Section<'_>) -> T) -> T {
         self.asked.insert(key);
         let values = self.present(key).and_then(|found| self.object(key, found));
-        let (path, pattern) = (join(&self.path, key), join(&self.pattern, key));
+        let (path, pattern) = (join(&self.path, key), self.pattern(key));
         Section::nested(values, path, pattern, self.report, read)
     }
 
@@ -147,14 +147,34 @@ impl<'a> Section<'a> {
         read: impl Fn(&mut Section<'_>) -> T,
     ) -> BTreeMap<String, T> {
         self.asked.insert(key);
-        let pattern = join(&join(&self.pattern, key), placeholder);
-        self.describe(&pattern, &read);
+        let pattern = self.pattern(key).map(|pattern| join(&pattern, placeholder));
+        self.describe(pattern.clone(), &read);
+        self.read_entries(key, pattern.as_ref(), read)
+    }
+
+    /// The same at an old place: the key is documented, the shape of its entries elsewhere.
+    pub fn old_entries<T>(
+        &mut self,
+        key: &'static str,
+        meaning: &'static str,
+        read: impl Fn(&mut Section<'_>) -> T,
+    ) -> BTreeMap<String, T> {
+        self.value(key, "map of objects", "none".to_owned(), meaning, |_| Ok(()));
+        self.read_entries(key, None, read)
+    }
+
+    fn read_entries<T>(
+        &mut self,
+        key: &'static str,
+        pattern: Option<&String>,
+        read: impl Fn(&mut Section<'_>) -> T,
+    ) -> BTreeMap<String, T> {
         let Some(found) = self.present(key).and_then(|found| self.object(key, found)) else { return BTreeMap::new() };
         let mut all = BTreeMap::new();
         for (name, entry) in found {
             let path = join(&join(&self.path, key), name);
             let values = self.object_at(&path, entry);
-            all.insert(name.clone(), Section::nested(values, path, pattern.clone(), self.report, &read));
+            all.insert(name.clone(), Section::nested(values, path, pattern.cloned(), self.report, &read));
         }
         all
     }
@@ -162,8 +182,8 @@ impl<'a> Section<'a> {
     /// A list of objects of one shape.
     pub fn items<T>(&mut self, key: &'static str, read: impl Fn(&mut Section<'_>) -> T) -> Vec<T> {
         self.asked.insert(key);
-        let pattern = format!("{}[]", join(&self.pattern, key));
-        self.describe(&pattern, &read);
+        let pattern = self.pattern(key).map(|pattern| format!("{pattern}[]"));
+        self.describe(pattern.clone(), &read);
         let Some(found) = self.present(key) else { return Vec::new() };
         let Value::Array(items) = found else {
             self.error(key, format!("{} is not a list; write [{{...}}, ...]", value::shown(found)));
@@ -223,7 +243,7 @@ impl<'a> Section<'a> {
     fn nested<T>(
         values: Option<&Map<String, Value>>,
         path: String,
-        pattern: String,
+        pattern: Option<String>,
         report: &mut Report,
         read: impl FnOnce(&mut Section<'_>) -> T,
     ) -> T {
@@ -235,9 +255,9 @@ impl<'a> Section<'a> {
     }
 
     /// Records the keys of an entry's shape, also when there is no entry.
-    fn describe<T>(&mut self, pattern: &str, read: impl FnOnce(&mut Section<'_>) -> T) {
+    fn describe<T>(&mut self, pattern: Option<String>, read: impl FnOnce(&mut Section<'_>) -> T) {
         let mut scratch = Report::default();
-        Section::nested(None, String::new(), pattern.to_owned(), &mut scratch, read);
+        Section::nested(None, String::new(), pattern, &mut scratch, read);
         scratch.keys.into_iter().for_each(|key| self.record(key));
     }
 
@@ -251,7 +271,9 @@ impl<'a> Section<'a> {
         parse: impl FnOnce(&Value) -> Result<T, String>,
     ) -> Option<T> {
         self.asked.insert(key);
-        self.record(KeyDoc { path: join(&self.pattern, key), kind: kind.to_owned(), default, meaning });
+        if let Some(path) = self.pattern(key) {
+            self.record(KeyDoc { path, kind: kind.to_owned(), default, meaning });
+        }
         let found = self.present(key)?;
         parse(found).map_err(|wrong| self.error(key, format!("{} {wrong}", value::shown(found)))).ok()
     }
@@ -260,6 +282,10 @@ impl<'a> Section<'a> {
         if !self.report.keys.iter().any(|known| known.path == key.path) {
             self.report.keys.push(key);
         }
+    }
+
+    fn pattern(&self, key: &str) -> Option<String> {
+        self.pattern.as_ref().map(|pattern| join(pattern, key))
     }
 
     /// The value of a key; `null` is the same as absent.

@@ -1,0 +1,43 @@
+//! What the tests of the house share: the workspace, as cargo describes it, and its files.
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests; each uses a part of it")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cargo_metadata::{Metadata, MetadataCommand};
+
+/// The folder of the workspace.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// The text of a file of the workspace; a missing file fails the test with its name.
+pub fn text(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// All packages with their dependencies.
+pub fn metadata() -> Metadata {
+    let options = ["--locked".to_owned(), "--offline".to_owned()];
+    MetadataCommand::new().manifest_path(root().join("Cargo.toml")).other_options(options).exec().unwrap()
+}
+
+/// All files below a folder of the workspace, relative to it, without what was built or belongs to git.
+pub fn files(folder: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    collect(&root().join(folder), &mut found);
+    let root = root();
+    found.iter().map(|path| path.strip_prefix(&root).unwrap().to_owned()).collect()
+}
+
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        match path.is_dir() {
+            true if name != "target" && name != ".git" => collect(&path, found),
+            true => {}
+            false => found.push(path),
+        }
+    }
+}
