@@ -365,4 +365,4 @@ impl Decided {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

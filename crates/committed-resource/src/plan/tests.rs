@@ -1,1 +1,420 @@
+use std::{collections::BTreeMap, future::Future, sync::Mutex};
 
+use berth_core::{
+    Bytes, Cores, Quantity, Resources,
+    flavor::{Flavor, FlavorGroup, FlavorGroups, Ratio},
+    host::ConditionStatus,
+    slot::Slot,
+};
+use berth_crds::{CommitmentState, conditions::commitment::Reason};
+use berth_scheduler::{FilterName, Placed, Request, Shortage, Verdict};
+
+use super::*;
+use crate::facts::{Ready, Taken};
+
+pub(crate) fn now() -> Timestamp {
+    Timestamp::from_second(1_772_366_400).unwrap()
+}
+
+pub(crate) fn gib(gib: u64) -> Bytes {
+    Bytes::from_mib(gib * 1024)
+}
+
+fn flavor(name: &str, memory: u64, vcpus: u32) -> Flavor {
+    Flavor { name: name.into(), vcpus, memory_mib: memory * 1024, extra_specs: BTreeMap::new() }
+}
+
+pub(crate) fn groups() -> FlavorGroups {
+    let flavors = vec![flavor("amber_xl", 60, 15), flavor("amber_l", 30, 10), flavor("amber_s", 12, 4)];
+    [FlavorGroup { name: "amber".into(), flavors, ratio: Ratio::Variable(3072, 4096) }].into_iter().collect()
+}
+
+pub(crate) fn spec(amount: &str) -> Spec {
+    Spec {
+        uuid: "uuid-1".into(),
+        group: "amber".into(),
+        resource: ResourceType::Memory,
+        amount: Quantity::parse(amount).unwrap(),
+        zone: "az-a".into(),
+        project: "project".into(),
+        domain: "domain".into(),
+        start: None,
+        end: None,
+        state: State::Confirmed,
+        allow_rejection: false,
+    }
+}
+
+pub(crate) fn facts(amount: &str, slots: Vec<Slot>) -> Facts {
+    Facts {
+        name: "commitment-uuid-1".to_owned(),
+        cluster: ClusterName::home(),
+        generation: 1,
+        created: now(),
+        deleting: false,
+        has_finalizer: !slots.is_empty(),
+        spec: spec(amount),
+        accepted: None,
+        ready: None,
+        served_instead: None,
+        slots,
+        taken: Taken(std::sync::Arc::new(|_| false)),
+        groups: Ok(std::sync::Arc::new(groups())),
+        outdated: None,
+        room: BTreeMap::new(),
+        shortage: None,
+        partial: None,
+        unreadable: Vec::new(),
+    }
+}
+
+pub(crate) fn slot(number: u64, memory: u64, cpu: i64, host: Option<&str>) -> Slot {
+    let flavor = match memory {
+        60.. => "amber_xl",
+        30.. => "amber_l",
+        _ => "amber_s",
+    };
+    Slot {
+        name: format!("commitment-uuid-1-{number}").into(),
+        commitment: "uuid-1".into(),
+        project: "project".into(),
+        domain: "domain".into(),
+        group: "amber".into(),
+        zone: "az-a".into(),
+        flavor: flavor.into(),
+        size: Resources::new(gib(memory), Cores::new(cpu)),
+        target_host: host.map(Into::into),
+        status_host: host.map(Into::into),
+        expected: BTreeMap::new(),
+        start: None,
+        end: None,
+        parent_generation: 1,
+        observed_parent_generation: 1,
+        labelled: true,
+        ready: host.map(|_| (ConditionStatus::True, "ReservationActive".to_owned())),
+        waiting: false,
+    }
+}
+
+pub(crate) fn said(status: ConditionStatus, reason: Reason, message: &str, seconds_ago: i64) -> Ready {
+    Ready {
+        status,
+        reason: Some(reason),
+        message: message.to_owned(),
+        observed_generation: 1,
+        since: Timestamp::from_second(now().as_second() - seconds_ago).unwrap(),
+    }
+}
+
+pub(crate) fn shortage() -> Shortage {
+    let filter = |step, short| FilterName { step, short };
+    Shortage {
+        hosts: 24,
+        removed: vec![(filter("filter_correct_az", "zone"), 16), (filter("filter_has_enough_capacity", "capacity"), 8)],
+        unreadable: vec![],
+    }
+}
+
+/// A scheduler with room for so many slots, and none for restoring when it is told so.
+#[derive(Default)]
+pub(crate) struct Room {
+    slots: usize,
+    refuses_pins: bool,
+    later: bool,
+    log: Mutex<Vec<String>>,
+}
+
+impl Room {
+    pub(crate) fn of(slots: usize) -> Self {
+        Self { slots, ..Self::default() }
+    }
+
+    fn note(&self, what: String) {
+        self.log.lock().unwrap().push(what);
+    }
+}
+
+impl Scheduler for Room {
+    async fn place_all(&self, whole: &WholeRequest) -> Result<Placement, SchedulerError> {
+        self.note(format!("place {} release {} shrink {}", whole.slots.len(), whole.release.len(), whole.shrink.len()));
+        if self.later {
+            return Ok(Placement::Later);
+        }
+        let hosts: Vec<_> = (0..whole.slots.len()).map(|n| (n < self.slots).then(|| format!("h{n}").into())).collect();
+        let shortage = hosts.contains(&None).then(shortage);
+        Ok(Placement::Decided { hosts, shortage })
+    }
+
+    fn place(&self, _: &SlotRequest) -> impl Future<Output = Result<Placed, SchedulerError>> + Send {
+        std::future::ready(Ok(Placed::Nowhere(shortage())))
+    }
+
+    async fn pin(&self, pin: &Pin) -> Result<bool, SchedulerError> {
+        self.note(format!("pin {} on {}", pin.key.name, pin.host));
+        Ok(!self.refuses_pins)
+    }
+
+    fn probe(&self, _: &Request) -> impl Future<Output = Result<Vec<HostName>, SchedulerError>> + Send {
+        std::future::ready(Ok(Vec::new()))
+    }
+
+    fn room(&self, _: &HostName) -> Option<Resources> {
+        None
+    }
+
+    fn applied(&self, keys: &[SlotKey]) -> Vec<SlotKey> {
+        self.note(format!("applied {}", keys.len()));
+        Vec::new()
+    }
+
+    fn in_doubt(&self, _: &SlotKey) {}
+
+    fn settled(&self, _: &SlotKey) -> Vec<SlotKey> {
+        Vec::new()
+    }
+
+    fn verdict(&self, _: &SlotKey) -> Verdict {
+        Verdict::Ok
+    }
+
+    fn waiting(&self, _: &SlotKey) -> Option<Shortage> {
+        None
+    }
+}
+
+/// The stub never waits.
+pub(crate) fn decided(facts: &mut Facts, room: &Room) -> Decided {
+    let limits = Limits::default();
+    let placing = Placing::default();
+    let decide = std::pin::pin!(decide(facts, limits, now(), room, &placing));
+    match decide.poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
+        std::task::Poll::Ready(decided) => decided.unwrap(),
+        std::task::Poll::Pending => panic!("the stub does not wait"),
+    }
+}
+
+fn planned(facts: &Facts) -> Plan {
+    plan(facts, Limits::default(), now())
+}
+
+fn names(plan: &Plan) -> (usize, usize, usize) {
+    (plan.slots.release.len(), plan.slots.update.len(), plan.slots.create.len())
+}
+
+#[test]
+fn d1_the_finalizer_comes_with_the_first_slot() {
+    let plan = planned(&facts("150Gi", vec![]));
+    assert_eq!((plan.course.clone(), plan.finalizer, names(&plan)), (Course::Reserve, Finalizer::Add, (0, 0, 3)));
+    let nothing = planned(&facts("0", vec![]));
+    assert_eq!((nothing.finalizer, nothing.is_empty()), (Finalizer::Leave, true));
+}
+
+#[test]
+fn u50_a_served_commitment_with_slots_gets_the_finalizer_that_it_lacks() {
+    let facts = Facts { has_finalizer: false, ..facts("60Gi", vec![slot(0, 60, 15, Some("h"))]) };
+    let plan = planned(&facts);
+    assert_eq!((plan.finalizer, plan.slots.is_empty()), (Finalizer::Add, true));
+}
+
+#[test]
+fn d1_deletion_releases_all_slots_and_then_the_finalizer() {
+    let facts = Facts { deleting: true, ..facts("60Gi", vec![slot(0, 60, 15, Some("h"))]) };
+    let plan = planned(&facts);
+    assert_eq!((names(&plan), plan.finalizer), ((1, 0, 0), Finalizer::Remove));
+}
+
+#[test]
+fn d1_deletion_waits_for_a_cluster_that_cannot_be_read() {
+    let facts = Facts {
+        deleting: true,
+        partial: Some("its watch fails".to_owned()),
+        unreadable: vec!["remote".into()],
+        ..facts("60Gi", vec![slot(0, 60, 15, Some("h"))])
+    };
+    let plan = planned(&facts);
+    assert_eq!(plan.course, Course::Deleting(vec!["remote".into()]));
+    assert!(plan.is_empty());
+}
+
+#[test]
+fn d1_a_duplicate_loses_only_its_finalizer() {
+    let served_instead = Some("commitment-other".to_owned());
+    let slots = vec![slot(0, 60, 15, Some("h"))];
+    let facts = Facts { deleting: true, served_instead, ..facts("60Gi", slots) };
+    let plan = planned(&facts);
+    assert_eq!((names(&plan), plan.finalizer), ((0, 0, 0), Finalizer::Remove));
+    let plan = planned(&Facts { deleting: false, ..facts });
+    assert_eq!((plan.course.clone(), plan.is_empty()), (Course::Duplicate("commitment-other".to_owned()), true));
+}
+
+#[test]
+fn document_20_section_6_what_is_over_or_planned_holds_nothing() {
+    let slots = vec![slot(0, 60, 15, Some("h"))];
+    for (state, course) in [
+        (State::Planned, Course::Planned),
+        (State::Superseded, Course::Over(State::Superseded)),
+        (State::Expired, Course::Over(State::Expired)),
+    ] {
+        let mut facts = facts("60Gi", slots.clone());
+        facts.spec.state = state;
+        let plan = planned(&facts);
+        assert_eq!((plan.course.clone(), names(&plan)), (course, (1, 0, 0)));
+    }
+}
+
+#[test]
+fn u38_expiry_is_not_taken_back_by_a_clock() {
+    let expired = said(ConditionStatus::False, Reason::Inactive(CommitmentState::Expired), "", 0);
+    let facts = Facts { ready: Some(expired), ..facts("60Gi", vec![]) };
+    assert_eq!(planned(&facts).course, Course::Over(State::Expired));
+    assert_eq!(planned(&Facts { generation: 2, ..facts }).course, Course::Reserve, "a new spec is a new commitment");
+}
+
+#[test]
+fn u47_nothing_is_done_on_a_partial_read() {
+    let partial = Some("Reservation objects of cluster home are not completely known".to_owned());
+    for amount in ["0", "60Gi", "600Gi"] {
+        let facts = Facts { partial: partial.clone(), ..facts(amount, vec![slot(0, 60, 15, Some("h"))]) };
+        let plan = planned(&facts);
+        assert!(plan.is_empty() && matches!(plan.course, Course::Wait(_)), "{amount}");
+    }
+}
+
+#[test]
+fn u37_what_rejects() {
+    let may_reject = |facts: Facts| Facts { spec: Spec { allow_rejection: true, ..facts.spec.clone() }, ..facts };
+    let refused = |facts: &Facts| match planned(facts).course {
+        Course::Refused { text, retry, .. } => (text, retry),
+        other => panic!("{other:?}"),
+    };
+    let unknown = Facts { spec: Spec { group: "none".into(), ..spec("60Gi") }, ..facts("60Gi", vec![]) };
+    let text = "flavor group not found: none; spec.flavorGroupName must be one of: amber".to_owned();
+    assert_eq!(refused(&unknown), (text.clone(), true));
+    assert_eq!(refused(&may_reject(unknown.clone())), (text, false));
+    let invalid = Facts { spec: Spec { uuid: "x".into(), ..spec("60Gi") }, ..facts("60Gi", vec![]) };
+    assert!(!refused(&invalid).1, "an invalid spec is rejected even where rejection is not allowed");
+    for (groups, outdated) in [
+        (Err("flavor groups knowledge is not ready".to_owned()), None),
+        (Ok(std::sync::Arc::default()), Some("failed to unbox flavor group features: x".to_owned())),
+    ] {
+        let unreadable = may_reject(Facts { groups, outdated, ..facts("60Gi", vec![]) });
+        let Course::Wait(text) = planned(&unreadable).course else { panic!() };
+        assert!(text.starts_with("flavor knowledge not ready: "), "{text}");
+    }
+}
+
+#[test]
+fn u12_acceptance_sticks() {
+    let mut facts = facts("60Gi", vec![]);
+    facts.spec.allow_rejection = true;
+    assert!(facts.may_reject());
+    facts.accepted = Some(spec("60Gi"));
+    assert!(!facts.may_reject());
+    facts.accepted = Some(spec("59Gi"));
+    assert!(facts.may_reject());
+}
+
+#[test]
+fn document_20_section_8_3_a_rejected_spec_leaves_what_was_accepted() {
+    let rejected = Some(said(ConditionStatus::False, Reason::Rejected, "insufficient capacity", 0));
+    let slots = vec![slot(0, 30, 10, Some("h")), slot(1, 60, 15, None)];
+    let facts = Facts { ready: rejected, accepted: Some(spec("30Gi")), ..facts("90Gi", slots) };
+    let plan = planned(&facts);
+    assert_eq!(plan.course, Course::RolledBack);
+    assert_eq!(plan.slots.release[0].name.as_str(), "commitment-uuid-1-1");
+    assert_eq!(names(&plan), (1, 0, 0));
+    let without = planned(&Facts { accepted: None, ..facts.clone() });
+    assert_eq!(names(&without), (2, 0, 0), "nothing was accepted before");
+    let unreadable = planned(&Facts { groups: Err("no".to_owned()), ..facts });
+    assert!(unreadable.is_empty(), "document 20 section 19 no. 4: a roll-back never destroys");
+}
+
+#[test]
+fn u56_cores_wait_for_capacity_data_and_stay_accepted() {
+    let mut facts = facts("40", vec![]);
+    facts.spec.resource = ResourceType::Cores;
+    assert_eq!(planned(&facts).course, Course::Wait("waiting for capacity data".to_owned()));
+    facts.ready = Some(said(ConditionStatus::True, Reason::Accepted, "", 0));
+    assert_eq!(planned(&facts).course, Course::Settled);
+}
+
+#[test]
+fn d13_a_whole_that_fits_gets_hosts() {
+    let mut facts = facts("150Gi", vec![]);
+    let decided = decided(&mut facts, &Room::of(3));
+    assert_eq!(decided.hosts.iter().flatten().count(), 3);
+    assert_eq!((decided.assumed.len(), decided.is_refused(&facts)), (3, false));
+}
+
+#[test]
+fn d13_a_whole_that_does_not_fit_is_refused_where_rejection_is_allowed() {
+    let mut facts = facts("150Gi", vec![slot(0, 60, 15, Some("h"))]);
+    let partly = decided(&mut facts, &Room::of(1));
+    assert!(!partly.is_refused(&facts), "what fits is created with a host, the rest without");
+    facts.spec.allow_rejection = true;
+    let refused = decided(&mut facts, &Room::of(1));
+    assert!(refused.is_refused(&facts));
+    assert_eq!((refused.could_be_placed(&facts), refused.plan.slots.total()), (2, 3));
+}
+
+#[test]
+fn d13_an_external_scheduler_places_later() {
+    let mut facts = facts("150Gi", vec![]);
+    facts.spec.allow_rejection = true;
+    let decided = decided(&mut facts, &Room { later: true, ..Room::default() });
+    assert_eq!((decided.hosts.len(), decided.is_refused(&facts)), (3, false));
+}
+
+#[test]
+fn u44_what_the_plan_releases_counts_as_free() {
+    let mut moved = slot(0, 60, 15, Some("h"));
+    moved.zone = "az-b".into();
+    let mut facts = facts("60Gi", vec![moved]);
+    let room = Room::of(1);
+    decided(&mut facts, &room);
+    assert_eq!(*room.log.lock().unwrap(), ["place 1 release 1 shrink 0"]);
+}
+
+#[test]
+fn u44_pure_shrinking_asks_nobody() {
+    let mut facts = facts("100Gi", vec![slot(0, 60, 15, Some("h1")), slot(1, 60, 15, Some("h2"))]);
+    facts.spec.allow_rejection = true;
+    let room = Room::of(0);
+    let decided = decided(&mut facts, &room);
+    assert_eq!(names(&decided.plan), (0, 1, 0));
+    assert!(!decided.is_refused(&facts) && room.log.lock().unwrap().is_empty());
+}
+
+#[test]
+fn u41_a_refused_restoring_is_planned_again_without_that_slot() {
+    let mut small = slot(0, 40, 10, Some("h1"));
+    small.flavor = "amber_xl".into();
+    let mut facts = facts("60Gi", vec![small]);
+    facts.room = [("h1".into(), Resources::new(gib(100), Cores::new(100)))].into();
+    let room = Room { refuses_pins: true, ..Room::of(9) };
+    let decided = decided(&mut facts, &room);
+    assert_eq!(names(&decided.plan), (0, 0, 2), "12 and 8 GiB instead of restoring");
+    let log = room.log.lock().unwrap();
+    assert_eq!(*log, ["pin commitment-uuid-1-0 on h1", "applied 1", "place 2 release 0 shrink 0"]);
+}
+
+#[test]
+fn planning_again_plans_nothing() {
+    let slots = vec![slot(0, 60, 15, Some("h1")), slot(1, 60, 15, Some("h2")), slot(2, 30, 10, Some("h1"))];
+    assert!(planned(&facts("150Gi", slots)).is_empty());
+}
+
+#[test]
+fn requests_carry_rank_size_and_request_id() {
+    let mut facts = facts("105Gi", vec![]);
+    let plan = planned(&facts);
+    let placing = Placing { pipeline: "p".to_owned(), domain_name: None, request_id: "req-1".to_owned() };
+    let whole = whole_request(&facts, &plan, &placing);
+    let last = &whole.slots[3];
+    assert_eq!((last.rank.number, last.rank.created_unix), (3, now().as_second()));
+    assert_eq!(last.size, Resources::new(gib(3), Cores::new(1)), "U7");
+    assert_eq!((last.request_id.as_str(), last.pipeline.as_str()), ("req-1", "p"));
+    assert!(!whole.all_or_nothing);
+    facts.spec.allow_rejection = true;
+    assert!(whole_request(&facts, &plan, &placing).all_or_nothing);
+}

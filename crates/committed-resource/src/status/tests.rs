@@ -1,1 +1,168 @@
+use berth_core::host::ConditionStatus;
+use serde_json::json;
 
+use super::*;
+use crate::plan::{
+    Course,
+    tests::{Room, decided, facts, now, said, slot, spec},
+};
+
+const DELAYS: Delays = Delays { retry: Duration::from_secs(30), cap: Duration::from_secs(1800) };
+
+fn reported(after: &Facts, decided: &Decided) -> Report {
+    report(after, decided, DELAYS, now())
+}
+
+fn told(report: &Report) -> (bool, Reason, String) {
+    let says = report.says.clone().unwrap();
+    (says.ready, says.reason, says.text())
+}
+
+fn object(status: &serde_json::Value) -> CommittedResource {
+    serde_json::from_value(json!({
+        "apiVersion": "cortex.cloud/v1alpha1", "kind": "CommittedResource",
+        "metadata": {"name": "commitment-uuid-1", "generation": 2},
+        "spec": {"commitmentUUID": "uuid-1", "flavorGroupName": "amber", "resourceType": "memory", "amount": "60Gi",
+            "availabilityZone": "az-a", "projectID": "p", "domainID": "d", "state": "confirmed"},
+        "status": status
+    }))
+    .unwrap()
+}
+
+fn reserving(message: &str) -> Says {
+    Says::no(Reason::Reserving, message)
+}
+
+#[test]
+fn all_slots_in_force_is_accepted_and_looked_at_again_after_the_end() {
+    let mut after = facts("60Gi", vec![slot(0, 60, 15, Some("h"))]);
+    after.spec.end = Timestamp::from_second(now().as_second() + 100).ok();
+    let decided = decided(&mut after, &Room::of(0));
+    let report = reported(&after, &decided);
+    assert_eq!(told(&report), (true, Reason::Accepted, "commitment successfully reserved".to_owned()));
+    assert_eq!(report.again, Some(Duration::from_secs(101)), "document 20 section 19 no. 2");
+}
+
+#[test]
+fn slots_on_their_way_are_waited_for_with_a_timed_look() {
+    let mut on_the_way = slot(0, 60, 15, Some("h"));
+    (on_the_way.ready, on_the_way.status_host) = (None, None);
+    let mut after = facts("60Gi", vec![on_the_way]);
+    let decided = decided(&mut after, &Room::of(0));
+    let report = reported(&after, &decided);
+    assert_eq!(told(&report), (false, Reason::Reserving, "waiting for reservation placement".to_owned()));
+    assert_eq!(report.again, Some(DELAYS.cap), "document 20 section 19 no. 12");
+}
+
+#[test]
+fn d13_a_refused_whole_is_rejected_with_numbers() {
+    let mut before = facts("150Gi", vec![slot(0, 60, 15, Some("h"))]);
+    before.spec.allow_rejection = true;
+    let decided = decided(&mut before, &Room::of(1));
+    let text = "insufficient capacity: 2/3 reservation slots could be placed: 24 hosts; zone 16, capacity 8";
+    assert_eq!(told(&reported(&before, &decided)), (false, Reason::Rejected, text.to_owned()));
+}
+
+#[test]
+fn d13_without_rejection_it_is_tried_again() {
+    let mut before = facts("150Gi", vec![slot(0, 60, 15, Some("h"))]);
+    let decided = decided(&mut before, &Room::of(1));
+    let mut without_host = slot(2, 30, 10, None);
+    without_host.parent_generation = 1;
+    let mut after = facts("150Gi", vec![slot(0, 60, 15, Some("h")), slot(1, 60, 15, Some("h0")), without_host]);
+    after.ready = Some(said(ConditionStatus::False, Reason::Reserving, "insufficient capacity", 45));
+    let report = reported(&after, &decided);
+    let text = "insufficient capacity: 2/3 reservation slots could be placed: 24 hosts; zone 16, capacity 8";
+    assert_eq!(told(&report), (false, Reason::Reserving, text.to_owned()));
+    assert_eq!(report.again, Some(Duration::from_secs(60)), "doubled once after 45 s");
+}
+
+#[test]
+fn a_zone_without_hosts_says_what_to_change() {
+    let mut before = facts("60Gi", vec![]);
+    let mut decided = decided(&mut before, &Room::of(0));
+    let everywhere_else = decided.shortage.as_mut().unwrap();
+    everywhere_else.removed.truncate(1);
+    everywhere_else.removed[0].1 = 24;
+    let (_, _, text) = told(&reported(&before, &decided));
+    assert!(
+        text.ends_with(
+            "24 hosts; zone 24; no host is in zone az-a, correct spec.availabilityZone or label hosts with it"
+        )
+    );
+}
+
+#[test]
+fn what_waits_says_why_unless_it_was_accepted() {
+    let wait = Decided::waiting("flavor knowledge not ready: x".to_owned());
+    let fresh = facts("60Gi", vec![]);
+    assert_eq!(told(&reported(&fresh, &wait)).2, "flavor knowledge not ready: x");
+    let accepted = Facts { ready: Some(said(ConditionStatus::True, Reason::Accepted, "", 0)), ..fresh };
+    let report = reported(&accepted, &wait);
+    assert_eq!((report.says, report.again), (None, Some(DELAYS.retry)));
+}
+
+#[test]
+fn acceptance_takes_a_copy_of_the_spec() {
+    let says = Says { ready: true, ..Says::no(Reason::Accepted, texts::RESERVED) };
+    let object = object(&json!({}));
+    let first = status(&object, &says, now());
+    assert_eq!(first.accepted_spec.as_ref(), Some(&object.spec));
+    assert_eq!(first.status_summary.as_deref(), Some("Accepted · 0 VMs · no expiry"));
+    assert_eq!(first.conditions[0].observed_generation, Some(2));
+    let again = CommittedResource { status: Some(first.clone()), ..object };
+    let later = Timestamp::from_second(now().as_second() + 60).unwrap();
+    assert_eq!(status(&again, &says, later), first, "document 20 section 8.2: accepted again writes nothing");
+}
+
+#[test]
+fn u52_a_detail_alone_is_no_reason_to_write() {
+    let insufficient = texts::insufficient_capacity(1, 2);
+    let old = object(&json!({}));
+    let first = status(&old, &reserving(&insufficient).detailed(Some("24 hosts; capacity 24".to_owned())), now());
+    let old = CommittedResource { status: Some(first.clone()), ..old };
+    assert_eq!(
+        status(&old, &reserving(&insufficient).detailed(Some("24 hosts; capacity 23".to_owned())), now()),
+        first
+    );
+    let other = texts::insufficient_capacity(0, 2);
+    assert_ne!(status(&old, &reserving(&other), now()), first);
+}
+
+#[test]
+fn u38_transition_time_moves_with_the_reason_and_with_recovery() {
+    let at = |seconds: i64| Timestamp::from_second(now().as_second() + seconds).unwrap();
+    let since = |status: &CommittedResourceStatus| status.conditions[0].last_transition_time.0;
+    let step = |old: CommittedResourceStatus, says: &Says, seconds| {
+        status(&CommittedResource { status: Some(old), ..object(&json!({})) }, says, at(seconds))
+    };
+    let failing = step(CommittedResourceStatus::default(), &reserving("one"), 0);
+    let other_text = step(failing.clone(), &reserving("two"), 10);
+    assert_eq!(since(&other_text), at(0), "same reason: since when it fails");
+    let recovered = step(other_text, &reserving(texts::WAITING_FOR_PLACEMENT), 20);
+    assert_eq!(since(&recovered), at(20), "the first success starts the back-off anew");
+    let rejected = step(recovered, &Says::no(Reason::Rejected, "no"), 30);
+    assert_eq!(since(&rejected), at(30));
+}
+
+#[test]
+fn document_10_section_1_3_old_duplicate_conditions_become_one() {
+    let condition = |reason: &str| {
+        json!({"type": "Ready", "status": "False", "reason": reason, "message": "",
+        "lastTransitionTime": "2026-03-01T00:00:00Z"})
+    };
+    let old = object(&json!({"conditions": [condition("Reserving"), condition("Planned")]}));
+    let new = status(&old, &Says::no(Reason::Rejected, "no"), now());
+    assert_eq!(new.conditions.len(), 1);
+}
+
+#[test]
+fn a_duplicate_names_the_object_that_is_served() {
+    let plan = Facts { served_instead: Some("commitment-b".to_owned()), ..facts("60Gi", vec![]) };
+    let decided = decided(&mut plan.clone(), &Room::of(0));
+    assert_eq!(decided.plan.course, Course::Duplicate("commitment-b".to_owned()));
+    let (_, reason, text) = told(&reported(&plan, &decided));
+    assert_eq!(reason, Reason::DuplicateUuid);
+    assert!(text.contains("commitment-b has the same spec.commitmentUUID"), "{text}");
+    assert_eq!(spec("1").group.as_str(), "amber");
+}
