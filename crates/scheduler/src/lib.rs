@@ -1,23 +1,46 @@
 //! Which host is good for a slot or a VM: pipelines of filters and weighers over the capacity view, and the one
 //! interface through which controllers ask (documents 60 and 22, decisions D3, D4 and D13). Pure: no I/O, no clock,
 //! no randomness.
+//!
+//! Controllers know [`Scheduler`]; [`BuiltIn`] is the implementation in this process, fed with hosts and reservations
+//! through [`BuiltIn::host_changed`] and [`BuiltIn::reservation_changed`].
 
 mod built_in;
 mod domain_names;
+mod engine;
 mod error;
+mod explain;
+mod fleet;
 mod intent;
+mod order;
+mod params;
+mod pipeline;
 mod pipeline_choice;
 mod request;
+mod row;
+mod run;
 mod scheduler;
+mod shipped;
 mod shortage;
 mod slot;
+mod steps;
+mod symbols;
+#[cfg(test)]
+mod tests;
+mod waiting;
 
-pub use built_in::{BuiltIn, Settings, TieBreak};
+pub use built_in::{BuiltIn, Settings};
 pub use domain_names::{DomainNames, NoDomainNames};
+pub use engine::Decision;
 pub use error::SchedulerError;
+pub use explain::{Contribution, Explanation, HostExplanation, Outcome};
 pub use intent::{Hints, Intent};
+pub use order::TieBreak;
+pub use params::Param;
+pub use pipeline::{Loaded, Pipeline, PipelineSpec, Pipelines, StepSpec};
 pub use pipeline_choice::{PipelineChoice, pipeline_for};
 pub use request::{Candidates, Destination, InstanceGroup, Options, Request, ReservationType};
+pub use run::StepEvent;
 pub use scheduler::Scheduler;
 pub use shortage::{FilterName, Shortage};
 pub use slot::{Pin, Placed, Placement, Rank, SlotRequest, Verdict, WholeRequest};

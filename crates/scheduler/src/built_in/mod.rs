@@ -1,86 +1,183 @@
-//! The scheduler in this process.
+//! The scheduler in this process: one lock around the capacity view, the pipelines and the waiting list. Every public
+//! method is one critical section, so a decision and its assume entries are one step, and room that an event frees
+//! is given out before anybody else can ask (D13, U43).
 
-use berth_core::{HostName, Resources, SlotKey, host::Host, reservation::Reservation};
+mod inner;
+mod placing;
+mod serving;
+mod verdict;
 
-use crate::{Pin, Placed, Placement, Request, Scheduler, SchedulerError, Shortage, SlotRequest, Verdict, WholeRequest};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How hosts of equal weight are ordered (document 60 section 3.6).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TieBreak {
-    /// By a hash of instance and host, so that different VMs spread over equal hosts.
-    #[default]
-    Hash,
-    /// By host name.
-    Name,
-}
+use berth_core::{ClusterName, HostName, Resources, SlotKey, host::Host, reservation::Reservation};
+
+use crate::{
+    Decision, Explanation, Pin, Pipelines, Placed, Placement, Request, Scheduler, SchedulerError, Shortage,
+    SlotRequest, TieBreak, Verdict, WholeRequest, engine::Scope,
+};
+use inner::Inner;
 
 /// Settings of the built-in scheduler.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// How hosts of equal weight are ordered.
     pub tie_break: TieBreak,
+    /// The pipelines that requests can name.
+    pub pipelines: Pipelines,
 }
 
-/// The scheduler in this process: capacity view, pipelines and waiting list behind one lock.
-#[derive(Debug, Default)]
-pub struct BuiltIn {}
+impl Default for Settings {
+    /// The compiled-in pipelines, ties by hash.
+    fn default() -> Self {
+        Self { tie_break: TieBreak::default(), pipelines: Pipelines::shipped() }
+    }
+}
+
+/// The scheduler in this process.
+///
+/// Slots that a host was found for while others were being placed are handed out by the next method that returns
+/// slots to wake; an apply ends with [`Scheduler::applied`], so that is never far.
+#[derive(Debug)]
+pub struct BuiltIn {
+    inner: Mutex<Inner>,
+}
 
 impl BuiltIn {
-    /// An empty scheduler with the compiled-in pipelines.
-    pub fn new(_: Settings) -> Self {
-        Self {}
+    /// A scheduler without hosts.
+    pub fn new(settings: Settings) -> Self {
+        Self { inner: Mutex::new(Inner::new(settings)) }
     }
 
-    /// A Hypervisor appeared, changed or (`None`) was deleted. Returns the slots to wake.
+    /// A Hypervisor appeared, changed or (`None`) was deleted. Returns the slots to wake: each holds an assume entry
+    /// now, which [`Scheduler::place`] answers.
     #[must_use = "the slots must be woken"]
-    pub fn host_changed(&self, _: &HostName, _: Option<Host>) -> Vec<SlotKey> {
-        Vec::new()
+    pub fn host_changed(&self, name: &HostName, host: Option<Host>) -> Vec<SlotKey> {
+        let mut inner = self.lock();
+        match host {
+            Some(host) => inner.set_host(Host { name: name.clone(), ..host }),
+            None => inner.remove_host(name),
+        }
+        inner.take_woken()
     }
 
-    /// A Reservation appeared, changed or (`None`) was deleted. Returns the slots to wake.
+    /// A Reservation of any type appeared, changed or (`None`) was deleted. Returns the slots to wake.
     #[must_use = "the slots must be woken"]
-    pub fn reservation_changed(&self, _: &SlotKey, _: Option<Reservation>) -> Vec<SlotKey> {
-        Vec::new()
+    pub fn reservation_changed(&self, key: &SlotKey, reservation: Option<Reservation>) -> Vec<SlotKey> {
+        let mut inner = self.lock();
+        match reservation {
+            Some(reservation) => inner.set_reservation(Reservation { key: key.clone(), ..reservation }),
+            None => inner.remove_reservation(key),
+        }
+        inner.take_woken()
+    }
+
+    /// A cluster has not been heard of for too long, or was heard of again: its hosts keep counting, but are not
+    /// offered while withheld (document 60 B3). Returns the slots to wake.
+    #[must_use = "the slots must be woken"]
+    pub fn withhold_cluster(&self, cluster: &ClusterName, withhold: bool) -> Vec<SlotKey> {
+        let mut inner = self.lock();
+        let offered = inner.fleet.withhold(cluster, withhold);
+        inner.serve(offered);
+        inner.take_woken()
+    }
+
+    /// Replaces the pipelines; runs in progress are not disturbed.
+    pub fn set_pipelines(&self, pipelines: Pipelines) {
+        self.lock().settings.pipelines = pipelines;
+    }
+
+    /// Runs a request without keeping room, as the API for Nova needs it before it books (document 60 section 3.5).
+    pub fn run(&self, request: &Request) -> Result<Decision, SchedulerError> {
+        self.lock().run(request, Scope::Request)
+    }
+
+    /// What a request would get, host by host. Changes nothing.
+    pub fn explain(&self, request: &Request) -> Result<Explanation, SchedulerError> {
+        self.lock().explain(request)
     }
 
     /// The waiting list in its order, each slot with why nothing fitted at its last try.
     pub fn waiting_slots(&self) -> Vec<(SlotRequest, Shortage)> {
-        Vec::new()
+        let inner = self.lock();
+        inner.waiting.iter().map(|(slot, shortage)| (SlotRequest::clone(slot), shortage.clone())).collect()
     }
 
     /// How many assume entries there are, those in doubt included.
     pub fn assumed(&self) -> usize {
-        0
+        self.lock().fleet.view.all_assumed().len()
+    }
+
+    /// How many of them are in doubt.
+    pub fn doubted(&self) -> usize {
+        self.lock().fleet.view.all_assumed().filter(|entry| entry.doubt).count()
+    }
+
+    /// How often a host replaced one of the same name in another cluster (document 60 B2).
+    pub fn displaced(&self) -> u64 {
+        self.lock().fleet.view.displaced()
+    }
+
+    /// The hosts whose sums differ from sums made anew: empty unless there is a defect (document 60 section 13.2).
+    pub fn drift(&self) -> Vec<HostName> {
+        let view = self.lock().fleet.view.clone();
+        view.drift()
+    }
+
+    /// The lock, also after a panic: the view is whole between any two steps, and what a decision pretended is
+    /// dropped by [`Inner::begin`].
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.begin();
+        inner
     }
 }
 
 impl Scheduler for BuiltIn {
-    async fn place_all(&self, _: &WholeRequest) -> Result<Placement, SchedulerError> {
-        Ok(Placement::Later)
+    async fn place_all(&self, whole: &WholeRequest) -> Result<Placement, SchedulerError> {
+        self.lock().place_all(whole)
     }
-    async fn place(&self, _: &SlotRequest) -> Result<Placed, SchedulerError> {
-        Ok(Placed::Nowhere(Shortage::default()))
+
+    async fn place(&self, slot: &SlotRequest) -> Result<Placed, SchedulerError> {
+        self.lock().place(slot)
     }
-    async fn pin(&self, _: &Pin) -> Result<bool, SchedulerError> {
-        Ok(false)
+
+    async fn pin(&self, pin: &Pin) -> Result<bool, SchedulerError> {
+        self.lock().pin(pin)
     }
-    async fn probe(&self, _: &Request) -> Result<Vec<HostName>, SchedulerError> {
-        Ok(Vec::new())
+
+    async fn probe(&self, request: &Request) -> Result<Vec<HostName>, SchedulerError> {
+        if !request.options.read_only {
+            return Err(SchedulerError::Options("a probe must set read_only"));
+        }
+        let decision = self.run(request)?;
+        decision.failed.map_or(Ok(decision.hosts), Err)
     }
-    fn room(&self, _: &HostName) -> Option<Resources> {
-        None
+
+    fn room(&self, host: &HostName) -> Option<Resources> {
+        self.lock().fleet.view.free(host)?.known()
     }
-    fn applied(&self, _: &[SlotKey]) -> Vec<SlotKey> {
-        Vec::new()
+
+    fn applied(&self, keys: &[SlotKey]) -> Vec<SlotKey> {
+        let mut inner = self.lock();
+        inner.applied(keys);
+        inner.take_woken()
     }
-    fn in_doubt(&self, _: &SlotKey) {}
-    fn settled(&self, _: &SlotKey) -> Vec<SlotKey> {
-        Vec::new()
+
+    fn in_doubt(&self, key: &SlotKey) {
+        self.lock().fleet.view.doubt(key);
     }
-    fn verdict(&self, _: &SlotKey) -> Verdict {
-        Verdict::Ok
+
+    fn settled(&self, key: &SlotKey) -> Vec<SlotKey> {
+        let mut inner = self.lock();
+        inner.settled(key);
+        inner.take_woken()
     }
-    fn waiting(&self, _: &SlotKey) -> Option<Shortage> {
-        None
+
+    fn verdict(&self, key: &SlotKey) -> Verdict {
+        verdict::verdict(&self.lock().fleet.view, key)
+    }
+
+    fn waiting(&self, key: &SlotKey) -> Option<Shortage> {
+        self.lock().waiting.shortage(key).cloned()
     }
 }

@@ -1,0 +1,49 @@
+//! What was decided and is not observed yet (U1): one entry per slot. When an entry ends is decided in
+//! [`View`](crate::View), how long an apply may take by its caller.
+
+use std::collections::BTreeMap;
+
+use berth_core::{
+    GroupName, HostName, ProjectId, Resources, SlotKey, Zone,
+    reservation::{Reservation, ReservationKind},
+};
+
+/// Room that a decision has given to a slot and that no object shows yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assumed {
+    /// The slot.
+    pub key: SlotKey,
+    /// The host.
+    pub host: HostName,
+    /// The whole size that the slot shall have there.
+    pub size: Resources,
+    /// The outcome of the write is unknown: only an observation or [`View::forget`](crate::View::forget) ends it.
+    pub doubt: bool,
+}
+
+impl Assumed {
+    /// True when the object shows the host and at least the size.
+    pub(crate) fn shown_by(&self, reservation: &Reservation) -> bool {
+        reservation.target_host.as_ref() == Some(&self.host) && self.size.fits(reservation.size)
+    }
+
+    /// The slot as it will stand once the write is seen: with the VMs that the object expects, and never smaller than
+    /// the object says. What it blocks besides the object is the entry's part.
+    pub(crate) fn promise(&self, recorded: Option<&Reservation>) -> Reservation {
+        let target_host = Some(self.host.clone());
+        match recorded {
+            Some(known) => Reservation { target_host, size: known.size.max(self.size), ..known.clone() },
+            None => Reservation {
+                key: self.key.clone(),
+                kind: ReservationKind::Committed(BTreeMap::new()),
+                project: ProjectId::default(),
+                group: GroupName::default(),
+                zone: Zone::default(),
+                size: self.size,
+                target_host,
+                status_host: None,
+                ready: false,
+            },
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The hosts in one dense list, so that a request passes over them in memory order, with an index by name.
+
+use std::collections::BTreeMap;
+
+use berth_core::HostName;
+
+use crate::HostState;
+
+/// The place of a host in the list. It stays the same while the host is known, and is given anew afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostId(usize);
+
+impl HostId {
+    /// The bare place, for columns that are kept beside the view.
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Hosts {
+    ids: BTreeMap<HostName, HostId>,
+    states: Vec<Option<HostState>>,
+    unused: Vec<HostId>,
+}
+
+impl Hosts {
+    pub(crate) fn id(&self, name: &HostName) -> Option<HostId> {
+        self.ids.get(name).copied()
+    }
+
+    pub(crate) fn get(&self, id: HostId) -> Option<&HostState> {
+        self.states.get(id.0)?.as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, id: HostId) -> Option<&mut HostState> {
+        self.states.get_mut(id.0)?.as_mut()
+    }
+
+    pub(crate) fn insert(&mut self, state: HostState) -> HostId {
+        let name = state.host().name.clone();
+        let id = self.unused.pop().unwrap_or(HostId(self.states.len()));
+        if id.0 == self.states.len() {
+            self.states.push(None);
+        }
+        self.states[id.0] = Some(state);
+        self.ids.insert(name, id);
+        id
+    }
+
+    pub(crate) fn remove(&mut self, name: &HostName) -> Option<HostId> {
+        let id = self.ids.remove(name)?;
+        self.states[id.0] = None;
+        self.unused.push(id);
+        Some(id)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (HostId, &HostState)> {
+        self.states.iter().enumerate().filter_map(|(id, state)| Some((HostId(id), state.as_ref()?)))
+    }
+
+    pub(crate) fn by_name(&self) -> impl Iterator<Item = (&HostName, &HostState)> {
+        self.ids.iter().filter_map(|(name, id)| Some((name, self.get(*id)?)))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ids.len()
+    }
+}

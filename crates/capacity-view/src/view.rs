@@ -1,0 +1,322 @@
+//! The view: takes events, keeps the free room of every host right after each of them, and says which hosts gained
+//! room. A host is renewed as soon as anything that names it changes, so reading never computes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_core::{
+    GroupName, HostName, ProjectId, Resources, SlotKey, VmId,
+    host::{Amounts, Host},
+    reservation::Reservation,
+};
+
+use crate::{Assumed, Class, HostId, HostState, Question, Rooms, hosts::Hosts, index::Index};
+
+/// All hosts, reservations and assume entries, with the free room of each host.
+///
+/// Hosts are known by name alone: when two clusters hold a Hypervisor of the same name, the one that was set last
+/// counts (document 60 B2) and [`View::displaced`] goes up.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    hosts: Hosts,
+    reservations: BTreeMap<SlotKey, Known>,
+    assumed: BTreeMap<SlotKey, Assumed>,
+    /// What a decision under way counts in place of the objects; `None` for a slot that it releases.
+    pretended: BTreeMap<SlotKey, Option<Reservation>>,
+    index: Index,
+    displaced: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Known {
+    reservation: Reservation,
+    /// The present `targetHost` was assumed before it was shown.
+    ours: bool,
+}
+
+/// What a Hypervisor event did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostChange {
+    /// The host's place in the list.
+    pub id: HostId,
+    /// True when something may fit now that did not before: the host is new, has more room, or differs in anything
+    /// but numbers and VMs.
+    pub gained: bool,
+}
+
+impl View {
+    /// A Hypervisor appeared or changed.
+    pub fn set_host(&mut self, host: Host) -> HostChange {
+        let name = host.name.clone();
+        let Some(id) = self.hosts.id(&name) else {
+            let id = self.hosts.insert(HostState::new(host));
+            self.renew(id);
+            return HostChange { id, gained: true };
+        };
+        let Some(state) = self.hosts.get_mut(id) else { return HostChange { id, gained: false } };
+        let other_cluster = state.host().cluster != host.cluster;
+        let other_offer = !same_offer(state.host(), &host);
+        state.replace(host);
+        self.displaced += u64::from(other_cluster);
+        let more_room = self.renew(id);
+        HostChange { id, gained: more_room || other_offer }
+    }
+
+    /// A Hypervisor was deleted. Returns its place, which is free for another host from now on.
+    pub fn remove_host(&mut self, name: &HostName) -> Option<HostId> {
+        self.hosts.remove(name)
+    }
+
+    /// A Reservation appeared or changed. Ends the assume entry that it shows. Returns the hosts that gained room.
+    pub fn set_reservation(&mut self, reservation: Reservation) -> Vec<HostId> {
+        let key = reservation.key.clone();
+        let old = self.reservations.get(&key);
+        if old.is_some_and(|known| known.reservation == reservation) {
+            return Vec::new();
+        }
+        let mut touched: BTreeSet<HostName> = reservation.hosts().cloned().collect();
+        touched.extend(old.into_iter().flat_map(|known| known.reservation.hosts().cloned()));
+        let ours = self.is_ours(&reservation, old);
+        if let Some(known) = old {
+            self.index.remove(&known.reservation);
+        }
+        self.index.insert(&reservation);
+        if self.assumed.get(&key).is_some_and(|entry| entry.shown_by(&reservation)) {
+            self.drop_assumed(&key);
+        }
+        self.reservations.insert(key, Known { reservation, ours });
+        self.renew_all(touched)
+    }
+
+    /// A Reservation was deleted, and with it what was assumed for it. Returns the hosts that gained room. A slot
+    /// that was never seen keeps its entry: nothing was observed.
+    pub fn remove_reservation(&mut self, key: &SlotKey) -> Vec<HostId> {
+        let Some(known) = self.reservations.remove(key) else { return Vec::new() };
+        self.index.remove(&known.reservation);
+        let mut touched: BTreeSet<HostName> = known.reservation.hosts().cloned().collect();
+        touched.extend(self.drop_assumed(key));
+        self.renew_all(touched)
+    }
+
+    /// Takes room for a slot in place of what was assumed for it before. Returns the hosts that gained room.
+    pub fn assume(&mut self, entry: Assumed) -> Vec<HostId> {
+        let mut touched: BTreeSet<HostName> = self.drop_assumed(&entry.key).into_iter().collect();
+        touched.insert(entry.host.clone());
+        self.index.insert_assumed(&entry.host, &entry.key);
+        self.assumed.insert(entry.key.clone(), entry);
+        self.renew_all(touched)
+    }
+
+    /// Ends the assume entry of a slot, in doubt or not. Returns the hosts that gained room.
+    pub fn forget(&mut self, key: &SlotKey) -> Vec<HostId> {
+        let touched = self.drop_assumed(key);
+        self.renew_all(touched)
+    }
+
+    /// Marks the entry of a slot as in doubt.
+    pub fn doubt(&mut self, key: &SlotKey) {
+        if let Some(entry) = self.assumed.get_mut(key) {
+            entry.doubt = true;
+        }
+    }
+
+    /// Counts slots as released or shrunk until [`View::face_facts`]: for one decision (U44). Slots never grow this
+    /// way, and assume entries of released slots stay.
+    pub fn pretend(&mut self, release: &[SlotKey], shrink: &[(SlotKey, Resources)]) {
+        let mut touched = BTreeSet::new();
+        let release = release.iter().map(|key| (key, None));
+        for (key, size) in shrink.iter().map(|(key, size)| (key, Some(*size))).chain(release) {
+            let Some(known) = self.reservations.get(key) else { continue };
+            let reservation = &known.reservation;
+            touched.extend(reservation.hosts().cloned());
+            self.pretended.insert(key.clone(), size.map(|size| shrunk(reservation, size)));
+        }
+        self.renew_all(touched);
+    }
+
+    /// Ends the pretence about one slot.
+    pub fn face(&mut self, key: &SlotKey) {
+        if self.pretended.remove(key).is_some() {
+            let hosts = self.reservation(key).into_iter().flat_map(Reservation::hosts);
+            let touched: Vec<HostName> = hosts.cloned().collect();
+            self.renew_all(touched);
+        }
+    }
+
+    /// True while the slot is counted as something else than its object says.
+    pub fn pretends(&self, key: &SlotKey) -> bool {
+        self.pretended.contains_key(key)
+    }
+
+    /// Ends every pretence.
+    pub fn face_facts(&mut self) {
+        if self.pretended.is_empty() {
+            return;
+        }
+        let pretended = std::mem::take(&mut self.pretended);
+        let known = pretended.keys().filter_map(|key| self.reservation(key));
+        let touched: BTreeSet<HostName> = known.flat_map(Reservation::hosts).cloned().collect();
+        self.renew_all(touched);
+    }
+
+    /// The room that a request finds on each host.
+    pub fn rooms(&self, question: &Question<'_>) -> Rooms<'_> {
+        Rooms::new(self, question)
+    }
+
+    /// Free room of a host: capacity minus VMs, reservations and assume entries; `None` for an unknown host.
+    pub fn free(&self, host: &HostName) -> Option<Amounts> {
+        Some(self.state(self.id(host)?)?.free())
+    }
+
+    /// The place of a host.
+    pub fn id(&self, host: &HostName) -> Option<HostId> {
+        self.hosts.id(host)
+    }
+
+    /// The host in that place.
+    pub fn state(&self, id: HostId) -> Option<&HostState> {
+        self.hosts.get(id)
+    }
+
+    /// All hosts, in the order of their places.
+    pub fn hosts(&self) -> impl Iterator<Item = (HostId, &HostState)> {
+        self.hosts.iter()
+    }
+
+    /// How many hosts there are.
+    pub fn host_count(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// A reservation as it was last observed.
+    pub fn reservation(&self, key: &SlotKey) -> Option<&Reservation> {
+        self.reservations.get(key).map(|known| &known.reservation)
+    }
+
+    /// How many reservations there are.
+    pub fn reservation_count(&self) -> usize {
+        self.reservations.len()
+    }
+
+    /// True when the slot's present `targetHost` was assumed before it was shown: it is a placement of ours.
+    pub fn placed_by_us(&self, key: &SlotKey) -> bool {
+        self.reservations.get(key).is_some_and(|known| known.ours)
+    }
+
+    /// What is assumed for a slot.
+    pub fn assumed(&self, key: &SlotKey) -> Option<&Assumed> {
+        self.assumed.get(key)
+    }
+
+    /// The whole assume list.
+    pub fn all_assumed(&self) -> impl ExactSizeIterator<Item = &Assumed> {
+        self.assumed.values()
+    }
+
+    /// The ready slots of a project and flavor group.
+    pub fn slots_of(&self, project: &ProjectId, group: &GroupName) -> impl Iterator<Item = &Reservation> {
+        self.index.of_owner(project, group).iter().filter_map(|key| self.reservation(key))
+    }
+
+    /// The fail-over and in-flight reservations that concern a VM, ready or not.
+    pub fn reservations_for(&self, vm: &VmId) -> impl Iterator<Item = &Reservation> {
+        self.index.of_vm(vm).iter().filter_map(|key| self.reservation(key))
+    }
+
+    /// The ready fail-over reservations for a VM.
+    pub fn failovers_for(&self, vm: &VmId) -> impl Iterator<Item = &Reservation> {
+        self.reservations_for(vm).filter(|reservation| Class::of(reservation) == Class::Failover)
+    }
+
+    /// All ready fail-over reservations.
+    pub fn failovers(&self) -> impl Iterator<Item = &Reservation> {
+        self.index.failovers().iter().filter_map(|key| self.reservation(key))
+    }
+
+    /// How often a host replaced one of the same name in another cluster.
+    pub fn displaced(&self) -> u64 {
+        self.displaced
+    }
+
+    /// The hosts whose kept sums differ from sums made anew from the objects; always empty unless there is a defect
+    /// (document 60 section 13.2: to be checked in the background and counted).
+    pub fn drift(&self) -> Vec<HostName> {
+        let mut anew = Self::default();
+        for known in self.reservations.values() {
+            anew.set_reservation(known.reservation.clone());
+        }
+        for entry in self.assumed.values() {
+            anew.assume(entry.clone());
+        }
+        for (_, state) in self.hosts() {
+            anew.set_host(state.host().clone());
+        }
+        let wrong = |name: &HostName, state| anew.id(name).and_then(|id| anew.state(id)) != Some(state);
+        self.hosts.by_name().filter(|(name, state)| wrong(name, state)).map(|(name, _)| name.clone()).collect()
+    }
+
+    fn is_ours(&self, reservation: &Reservation, old: Option<&Known>) -> bool {
+        let assumed = self.assumed.get(&reservation.key).map(|entry| &entry.host);
+        let unchanged = old.filter(|known| known.reservation.target_host == reservation.target_host);
+        reservation.target_host.is_some()
+            && (assumed == reservation.target_host.as_ref() || unchanged.is_some_and(|known| known.ours))
+    }
+
+    fn drop_assumed(&mut self, key: &SlotKey) -> Option<HostName> {
+        let entry = self.assumed.remove(key)?;
+        self.index.remove_assumed(&entry.host, key);
+        Some(entry.host)
+    }
+
+    /// Renews hosts; returns those that gained room. Names without a Hypervisor are counted as soon as it appears.
+    fn renew_all(&mut self, names: impl IntoIterator<Item = HostName>) -> Vec<HostId> {
+        let ids: Vec<HostId> = names.into_iter().filter_map(|name| self.hosts.id(&name)).collect();
+        ids.into_iter().filter(|id| self.renew(*id)).collect()
+    }
+
+    /// Renews one host; true when it gained room.
+    fn renew(&mut self, id: HostId) -> bool {
+        let Self { hosts, reservations, assumed, pretended, index, .. } = self;
+        let Some(state) = hosts.get_mut(id) else { return false };
+        let name = state.host().name.clone();
+        let before = state.room();
+        let counted = |key| match pretended.get(key) {
+            Some(pretended) => pretended.as_ref(),
+            None => reservations.get(key).map(|known| &known.reservation),
+        };
+        let recorded: Vec<&Reservation> = index.on_host(&name).iter().filter_map(counted).collect();
+        let entries = index.assumed_on(&name).iter().filter_map(|key| assumed.get(key));
+        let promised: Vec<Reservation> = entries.map(|entry| entry.promise(counted(&entry.key))).collect();
+        state.renew(&recorded, &promised);
+        grew(before, state.room())
+    }
+}
+
+fn grew(before: Option<Resources>, after: Option<Resources>) -> bool {
+    match (before, after) {
+        (Some(before), Some(after)) => !after.fits(before),
+        (None, after) => after.is_some(),
+        (Some(_), None) => false,
+    }
+}
+
+fn shrunk(reservation: &Reservation, size: Resources) -> Reservation {
+    let old = reservation.size;
+    let size = Resources::new(old.memory.min(size.memory), old.cpu.min(size.cpu));
+    Reservation { size, ..reservation.clone() }
+}
+
+/// True when the two differ at most in capacity, allocation and VMs.
+fn same_offer(old: &Host, new: &Host) -> bool {
+    let Host { cluster, name, zone, nonsense, traits, aggregates, allowed_projects, conditions, capabilities, .. } =
+        new;
+    old.cluster == *cluster
+        && old.name == *name
+        && old.zone == *zone
+        && old.nonsense == *nonsense
+        && old.traits == *traits
+        && old.aggregates == *aggregates
+        && old.allowed_projects == *allowed_projects
+        && old.conditions == *conditions
+        && old.capabilities == *capabilities
+}

@@ -1,0 +1,107 @@
+//! What the lock protects, and the events that change it. Placing is in `placing`, giving out freed room in
+//! `serving`.
+
+use std::collections::BTreeSet;
+
+use berth_core::{HostName, SlotKey, host::Host, reservation::Reservation};
+
+use super::Settings;
+use crate::{
+    Decision, Explanation, Request, SchedulerError,
+    engine::{self, Scope},
+    explain,
+    fleet::Fleet,
+    waiting::WaitingList,
+};
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) fleet: Fleet,
+    pub(super) settings: Settings,
+    pub(super) waiting: WaitingList,
+    /// Slots from the waiting list that hold an entry and have not asked for it yet.
+    pub(super) kept: BTreeSet<SlotKey>,
+    /// Those of them that nobody was told of yet.
+    pub(super) woken: Vec<SlotKey>,
+}
+
+impl Inner {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self {
+            fleet: Fleet::default(),
+            settings,
+            waiting: WaitingList::default(),
+            kept: BTreeSet::new(),
+            woken: Vec::new(),
+        }
+    }
+
+    /// Drops what a decision that panicked has left behind.
+    pub(super) fn begin(&mut self) {
+        self.fleet.view.face_facts();
+    }
+
+    pub(super) fn take_woken(&mut self) -> Vec<SlotKey> {
+        std::mem::take(&mut self.woken)
+    }
+
+    pub(super) fn set_host(&mut self, host: Host) {
+        let change = self.fleet.set_host(host);
+        if change.gained {
+            self.serve(vec![change.id]);
+        }
+    }
+
+    pub(super) fn remove_host(&mut self, name: &HostName) {
+        self.fleet.view.remove_host(name);
+    }
+
+    /// A slot with a host waits no more. If it has not asked for the host that was kept for it, somebody else has
+    /// chosen, and what was kept is free.
+    pub(super) fn set_reservation(&mut self, reservation: Reservation) {
+        let key = reservation.key.clone();
+        let placed = reservation.target_host.is_some();
+        let mut freed = self.fleet.view.set_reservation(reservation);
+        if placed {
+            self.waiting.leave(&key);
+            if self.kept.remove(&key) {
+                freed.extend(self.fleet.view.forget(&key));
+            }
+        }
+        self.serve(freed);
+    }
+
+    pub(super) fn remove_reservation(&mut self, key: &SlotKey) {
+        self.waiting.leave(key);
+        self.kept.remove(key);
+        let freed = self.fleet.view.remove_reservation(key);
+        self.serve(freed);
+    }
+
+    pub(super) fn applied(&mut self, keys: &[SlotKey]) {
+        let mut freed = Vec::new();
+        for key in keys {
+            self.kept.remove(key);
+            if self.fleet.view.assumed(key).is_some_and(|entry| !entry.doubt) {
+                freed.extend(self.fleet.view.forget(key));
+            }
+        }
+        self.serve(freed);
+    }
+
+    pub(super) fn settled(&mut self, key: &SlotKey) {
+        self.kept.remove(key);
+        let freed = self.fleet.view.forget(key);
+        self.serve(freed);
+    }
+
+    pub(super) fn run(&self, request: &Request, scope: Scope<'_>) -> Result<Decision, SchedulerError> {
+        let pipeline = self.settings.pipelines.get(request.pipeline_name()?)?;
+        engine::run(&pipeline, request, &self.fleet, scope, self.settings.tie_break)
+    }
+
+    pub(super) fn explain(&self, request: &Request) -> Result<Explanation, SchedulerError> {
+        let pipeline = self.settings.pipelines.get(request.pipeline_name()?)?;
+        explain::explain(&pipeline, request, &self.fleet, self.settings.tie_break)
+    }
+}

@@ -1,0 +1,47 @@
+//! Giving out freed room to the waiting list, oldest commitment first (U43). Only the hosts that gained something are
+//! tried: nothing fitted on the others at the last try, and they have no more room since.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use berth_capacity_view::{Assumed, HostId};
+
+use super::inner::Inner;
+use crate::{Request, SlotRequest, engine::Scope};
+
+impl Inner {
+    /// Serves the list with what these hosts have gained. The slots that get a host hold an entry and are woken; the
+    /// others keep their place and their counts.
+    pub(super) fn serve(&mut self, freed: Vec<HostId>) {
+        if freed.is_empty() || self.waiting.is_empty() {
+            return;
+        }
+        let freed: Vec<HostId> = freed.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
+        let slots: Vec<Arc<SlotRequest>> = self.waiting.iter().map(|(slot, _)| Arc::clone(slot)).collect();
+        for slot in slots {
+            if self.serve_one(&slot, &freed) {
+                self.waiting.leave(&slot.key);
+                self.kept.insert(slot.key.clone());
+                self.woken.push(slot.key.clone());
+            }
+        }
+    }
+
+    /// A pipeline that fails leaves the slot in the list; its own next try reports the error.
+    fn serve_one(&mut self, slot: &SlotRequest, freed: &[HostId]) -> bool {
+        let possible: Vec<HostId> = freed.iter().copied().filter(|id| self.could_take(slot, *id)).collect();
+        if possible.is_empty() {
+            return false;
+        }
+        let Ok(Ok(host)) = self.best(&Request::for_slot(slot), Scope::Only(&possible)) else { return false };
+        self.fleet.view.assume(Assumed { key: slot.key.clone(), host, size: slot.size, doubt: false });
+        true
+    }
+
+    /// The two cheapest and most frequent reasons why not.
+    fn could_take(&self, slot: &SlotRequest, id: HostId) -> bool {
+        self.fleet.view.state(id).is_some_and(|state| {
+            (slot.zone.is_empty() || slot.zone == state.host().zone)
+                && state.room().is_some_and(|room| slot.size.fits(room))
+        })
+    }
+}

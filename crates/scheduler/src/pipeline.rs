@@ -1,0 +1,215 @@
+//! Pipelines as data and as steps that can run (document 60 sections 3.1 and 3.3), and the registry that a request
+//! finds them in. Where the data comes from, and the conditions that report on it, is for the loader.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
+
+use crate::{
+    SchedulerError,
+    params::Param,
+    shipped,
+    steps::{Filter, Weigher, filters, weighers},
+};
+
+/// A pipeline as a Pipeline object describes it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PipelineSpec {
+    /// Its name.
+    pub name: String,
+    /// Requests choose from all hosts instead of those that the caller lists.
+    pub ignore_preselection: bool,
+    /// The filters, in the order in which they run.
+    pub filters: Vec<StepSpec>,
+    /// The weighers, in the order in which their results are added.
+    pub weighers: Vec<StepSpec>,
+}
+
+/// A step of a pipeline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepSpec {
+    /// The name of the step, for example `filter_correct_az`.
+    pub name: String,
+    /// Its parameters.
+    pub params: Vec<Param>,
+    /// How much a weigher counts; negative inverts it, filters ignore it.
+    pub multiplier: f64,
+}
+
+impl StepSpec {
+    /// A step without parameters that counts once.
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), params: Vec::new(), multiplier: 1.0 }
+    }
+
+    /// The same step with one more parameter.
+    pub fn with(mut self, param: Param) -> Self {
+        self.params.push(param);
+        self
+    }
+
+    /// The same step with this multiplier.
+    pub fn times(self, multiplier: f64) -> Self {
+        Self { multiplier, ..self }
+    }
+}
+
+/// A pipeline that can run.
+pub struct Pipeline {
+    pub(crate) name: String,
+    pub(crate) ignore_preselection: bool,
+    pub(crate) filters: Vec<Box<dyn Filter>>,
+    pub(crate) weighers: Vec<(Box<dyn Weigher>, f64)>,
+}
+
+impl fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pipeline").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// What loading a pipeline gives (document 60 section 3.3).
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// The pipeline, unless a filter has an error: without one of its filters it would let hosts pass.
+    pub pipeline: Option<Pipeline>,
+    /// Filters that cannot be used, and why. A step that is listed twice counts here (B19).
+    pub filter_errors: Vec<(String, String)>,
+    /// Weighers that are left out, and why.
+    pub weigher_errors: Vec<(String, String)>,
+    /// Steps that are not known and left out, filters first.
+    pub unknown: Vec<String>,
+}
+
+impl Pipeline {
+    /// Makes the steps of a pipeline. A pure function, so that it serves as validation as well (B18).
+    pub fn load(spec: &PipelineSpec) -> Loaded {
+        let mut loaded = Loaded::default();
+        let mut names = BTreeSet::new();
+        let (mut filters, mut weighers) = (Vec::new(), Vec::new());
+        for step in spec.filters.iter().chain(&spec.weighers) {
+            if !names.insert(&step.name) {
+                loaded.filter_errors.push((step.name.clone(), format!("duplicate step {:?}", step.name)));
+            }
+        }
+        for step in &spec.filters {
+            match filters::load(&step.name, &step.params) {
+                None => loaded.unknown.push(step.name.clone()),
+                Some(Ok(filter)) => filters.push(filter),
+                Some(Err(error)) => {
+                    loaded.filter_errors.push((step.name.clone(), format!("failed to initialize filter: {error}")));
+                }
+            }
+        }
+        for step in &spec.weighers {
+            match weighers::load(&step.name, &step.params) {
+                None => loaded.unknown.push(step.name.clone()),
+                Some(Ok(weigher)) => weighers.push((weigher, step.multiplier)),
+                Some(Err(error)) => {
+                    loaded.weigher_errors.push((step.name.clone(), format!("failed to initialize weigher: {error}")));
+                }
+            }
+        }
+        loaded.pipeline = loaded.filter_errors.is_empty().then(|| Self {
+            name: spec.name.clone(),
+            ignore_preselection: spec.ignore_preselection,
+            filters,
+            weighers,
+        });
+        loaded
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The names of its steps, filters first.
+    pub fn steps(&self) -> impl Iterator<Item = &'static str> {
+        let filters = self.filters.iter().map(|filter| filter.name().step);
+        filters.chain(self.weighers.iter().map(|(weigher, _)| weigher.name()))
+    }
+}
+
+/// The pipelines that requests can name. Replacing one never disturbs a run in progress.
+#[derive(Clone, Debug, Default)]
+pub struct Pipelines {
+    by_name: BTreeMap<String, Arc<Pipeline>>,
+}
+
+impl Pipelines {
+    /// The compiled-in pipelines (document 60 section 8).
+    pub fn shipped() -> Self {
+        let pipelines = shipped::specs().into_iter().filter_map(|spec| Pipeline::load(&spec).pipeline).map(Arc::new);
+        Self { by_name: pipelines.map(|pipeline| (pipeline.name.clone(), pipeline)).collect() }
+    }
+
+    /// Adds a pipeline in place of the one of the same name.
+    pub fn insert(&mut self, pipeline: Pipeline) {
+        self.by_name.insert(pipeline.name.clone(), Arc::new(pipeline));
+    }
+
+    /// Removes a pipeline.
+    pub fn remove(&mut self, name: &str) {
+        self.by_name.remove(name);
+    }
+
+    /// The pipeline of that name.
+    pub fn get(&self, name: &str) -> Result<Arc<Pipeline>, SchedulerError> {
+        self.by_name.get(name).cloned().ok_or_else(|| SchedulerError::Pipeline(name.to_owned()))
+    }
+
+    /// The names of all pipelines.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(filters: &[&str], weighers: &[&str]) -> PipelineSpec {
+        let steps = |names: &[&str]| names.iter().map(|name| StepSpec::new(name)).collect();
+        PipelineSpec { filters: steps(filters), weighers: steps(weighers), ..PipelineSpec::default() }
+    }
+
+    #[test]
+    fn document_60_section_3_3_a_filter_error_makes_the_pipeline_unusable() {
+        let loaded = Pipeline::load(&spec(&["filter_correct_az", "filter_external_customer"], &[]));
+        assert!(loaded.pipeline.is_none());
+        assert_eq!(
+            loaded.filter_errors,
+            [(
+                "filter_external_customer".to_owned(),
+                "failed to initialize filter: don't configure this step without domainNamePrefixes".to_owned()
+            )]
+        );
+    }
+
+    #[test]
+    fn document_60_section_3_3_weigher_errors_and_unknown_steps_are_left_out() {
+        let loaded = Pipeline::load(&spec(&["filter_foo", "filter_correct_az"], &["kvm_binpack", "vmware_binpack"]));
+        assert_eq!(loaded.pipeline.unwrap().steps().collect::<Vec<_>>(), ["filter_correct_az"]);
+        assert_eq!(loaded.unknown, ["filter_foo", "vmware_binpack"]);
+        assert_eq!(loaded.weigher_errors.len(), 1);
+        let error = &loaded.weigher_errors[0].1;
+        assert_eq!(error, "failed to initialize weigher: at least one resource weight must be specified");
+    }
+
+    #[test]
+    fn b19_a_step_listed_twice_is_a_filter_error() {
+        let twice = ["kvm_instance_group_soft_affinity", "kvm_instance_group_soft_affinity"];
+        let loaded = Pipeline::load(&spec(&[], &twice));
+        assert!(loaded.pipeline.is_none());
+        assert_eq!(loaded.filter_errors[0].1, "duplicate step \"kvm_instance_group_soft_affinity\"");
+    }
+
+    #[test]
+    fn unknown_pipelines_are_an_error() {
+        let error = Pipelines::shipped().get("kvm-foo").unwrap_err();
+        assert_eq!(error.to_string(), "pipeline not found or not ready: \"kvm-foo\"");
+    }
+}

@@ -1,0 +1,47 @@
+//! What the steps of one run share: the request, the hosts, and the events to report.
+
+use std::cell::RefCell;
+
+use crate::{Intent, Request, fleet::Fleet};
+
+/// Something that a step reports, for the metric of step events (document 60 section 11).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepEvent {
+    /// The step.
+    pub step: &'static str,
+    /// The event, for example `step_failed`.
+    pub event: &'static str,
+    /// A label of the event and its value.
+    pub label: Option<(&'static str, String)>,
+}
+
+pub(crate) struct Run<'r> {
+    pub(crate) request: &'r Request,
+    pub(crate) intent: Option<Intent>,
+    pub(crate) fleet: &'r Fleet,
+    events: RefCell<Vec<StepEvent>>,
+}
+
+impl<'r> Run<'r> {
+    pub(crate) fn new(request: &'r Request, fleet: &'r Fleet) -> Self {
+        Self { request, intent: request.intent(), fleet, events: RefCell::default() }
+    }
+
+    pub(crate) fn report(&self, event: StepEvent) {
+        self.events.borrow_mut().push(event);
+    }
+
+    pub(crate) fn into_events(self) -> Vec<StepEvent> {
+        self.events.into_inner()
+    }
+
+    /// True when the intent is one of these; never without an intent.
+    pub(crate) fn is_for(&self, intents: &[Intent]) -> bool {
+        self.intent.is_some_and(|intent| intents.contains(&intent))
+    }
+
+    /// An extra spec of the flavor.
+    pub(crate) fn extra_spec(&self, key: &str) -> Option<&'r str> {
+        self.request.flavor.extra_specs.get(key).map(String::as_str)
+    }
+}

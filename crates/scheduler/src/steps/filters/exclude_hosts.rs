@@ -1,0 +1,36 @@
+//! Removes hosts by name, as configured (document 60 section 5.15).
+
+use std::collections::BTreeSet;
+
+use berth_core::HostName;
+use serde::Deserialize;
+
+use crate::{
+    FilterName,
+    params::{self, Param},
+    run::Run,
+    steps::{Check, Filter},
+};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+struct ExcludeHosts {
+    excluded_hosts: BTreeSet<HostName>,
+}
+
+pub(super) fn load(params: &[Param]) -> Result<Box<dyn Filter>, String> {
+    Ok(Box::new(params::decode::<ExcludeHosts>(params)?))
+}
+
+impl Filter for ExcludeHosts {
+    fn name(&self) -> FilterName {
+        super::name("filter_exclude_hosts", "excluded hosts")
+    }
+
+    fn prepare<'r>(&'r self, _: &'r Run<'r>) -> Result<Check<'r>, String> {
+        if self.excluded_hosts.is_empty() {
+            return Ok(Check::Skip);
+        }
+        Ok(Check::keep(|candidate| !self.excluded_hosts.contains(candidate.name)))
+    }
+}

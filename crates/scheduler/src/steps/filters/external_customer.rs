@@ -1,0 +1,53 @@
+//! Keeps the VMs of external customers on hosts reserved for them (document 60 section 5.7). One-directional: other
+//! projects may use those hosts too.
+
+use serde::Deserialize;
+
+use crate::{
+    FilterName,
+    intent::DOMAIN_NAME,
+    params::{self, Param},
+    run::Run,
+    steps::{Check, Filter},
+};
+
+const EXCLUSIVE: &str = "CUSTOM_EXTERNAL_CUSTOMER_EXCLUSIVE";
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+struct ExternalCustomer {
+    domain_name_prefixes: Vec<String>,
+    ignored_domain_names: Vec<String>,
+}
+
+pub(super) fn load(params: &[Param]) -> Result<Box<dyn Filter>, String> {
+    let filter: ExternalCustomer = params::decode(params)?;
+    if filter.domain_name_prefixes.is_empty() {
+        return Err("don't configure this step without domainNamePrefixes".to_owned());
+    }
+    Ok(Box::new(filter))
+}
+
+impl ExternalCustomer {
+    fn is_external(&self, domain: &str) -> bool {
+        !self.ignored_domain_names.iter().any(|ignored| ignored == domain)
+            && self.domain_name_prefixes.iter().any(|prefix| domain.starts_with(prefix))
+    }
+}
+
+impl Filter for ExternalCustomer {
+    fn name(&self) -> FilterName {
+        super::name("filter_external_customer", "external customer")
+    }
+
+    fn prepare<'r>(&'r self, run: &'r Run<'r>) -> Result<Check<'r>, String> {
+        let external = run.request.hints.get(DOMAIN_NAME).is_ok_and(|domain| self.is_external(domain));
+        if run.is_for(&super::NOT_A_VM) || !external {
+            return Ok(Check::Skip);
+        }
+        let exclusive = run.fleet.symbol(EXCLUSIVE);
+        Ok(Check::keep(move |candidate| {
+            exclusive.is_some_and(|exclusive| candidate.seen.is_some_and(|seen| seen.row.traits.has(exclusive)))
+        }))
+    }
+}

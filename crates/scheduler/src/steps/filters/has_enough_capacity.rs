@@ -1,0 +1,59 @@
+//! Keeps hosts with room for all instances of the request (document 60 section 6). Which reservations count is in
+//! [`crate::steps::question`], what they block in the capacity view. A host that is over-booked or whose capacity is
+//! not known has no room (B4).
+
+use serde::Deserialize;
+
+use crate::{
+    FilterName, ReservationType,
+    params::{self, Param},
+    run::Run,
+    steps::{
+        Check, Filter,
+        question::{self, Extra},
+    },
+};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+struct Params {
+    lock_reserved: bool,
+    ignore_allocations: bool,
+    ignored_reservation_types: Vec<String>,
+}
+
+#[derive(Debug)]
+struct HasEnoughCapacity {
+    extra: Extra,
+}
+
+pub(super) fn load(params: &[Param]) -> Result<Box<dyn Filter>, String> {
+    let Params { lock_reserved, ignore_allocations, ignored_reservation_types } = params::decode(params)?;
+    let ignored = ignored_reservation_types.iter().filter_map(|name| ReservationType::parse(name)).collect();
+    Ok(Box::new(HasEnoughCapacity { extra: Extra { lock: lock_reserved, empty: ignore_allocations, ignored } }))
+}
+
+impl Filter for HasEnoughCapacity {
+    fn name(&self) -> FilterName {
+        super::name("filter_has_enough_capacity", "capacity")
+    }
+
+    fn prepare<'r>(&'r self, run: &'r Run<'r>) -> Result<Check<'r>, String> {
+        let size = run.request.size;
+        if size.cpu.get() <= 0 {
+            return Err("flavor has 0 vcpus".to_owned());
+        }
+        if size.memory.get() <= 0 {
+            return Err("flavor has 0 memory".to_owned());
+        }
+        let need = run.request.need();
+        let owner = question::owner(run, &self.extra);
+        let rooms = run.fleet.view.rooms(&question::question(run, &self.extra, owner.as_ref()));
+        Ok(Check::keep(move |candidate| {
+            candidate.seen.is_some_and(|seen| {
+                // The engine counts hosts with unreadable capacity apart from full ones.
+                seen.host().nonsense.is_some() || rooms.at(seen.id, seen.state).is_some_and(|room| need.fits(room))
+            })
+        }))
+    }
+}

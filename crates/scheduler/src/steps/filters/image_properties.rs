@@ -1,0 +1,41 @@
+//! Keeps KVM hosts away from images made for another hypervisor (document 60 section 5.4).
+
+use crate::{
+    FilterName, Intent,
+    run::{Run, StepEvent},
+    steps::{Check, Filter},
+};
+
+#[derive(Debug)]
+pub(super) struct ImageProperties;
+
+impl Filter for ImageProperties {
+    fn name(&self) -> FilterName {
+        super::name("filter_image_properties", "image")
+    }
+
+    fn prepare<'r>(&'r self, run: &'r Run<'r>) -> Result<Check<'r>, String> {
+        if run.is_for(&super::NOT_A_VM_OR_SLOT) {
+            return Ok(Check::Skip);
+        }
+        match image_type(run).as_deref() {
+            Some("kvm") => Ok(Check::Skip),
+            Some("vmware" | "baremetal") => Ok(Check::keep(|candidate| candidate.seen.is_none())),
+            _ => {
+                run.report(StepEvent {
+                    step: self.name().step,
+                    event: "image_properties_hv_type_undetermined",
+                    label: Some(("intent", run.intent.map_or("unknown", Intent::as_str).to_owned())),
+                });
+                Ok(Check::Skip)
+            }
+        }
+    }
+}
+
+/// The first property that exists decides, whatever it holds.
+fn image_type(run: &Run<'_>) -> Option<String> {
+    let properties = &run.request.image_properties;
+    let value = properties.get("img_hv_type").or_else(|| properties.get("hypervisor_type"))?;
+    value.as_str().map(str::to_lowercase)
+}

@@ -1,0 +1,26 @@
+//! Keeps a server group with policy `affinity` on the hosts that it is on (document 60 section 5.9).
+
+use crate::{
+    FilterName,
+    run::Run,
+    steps::{Check, Filter},
+};
+
+#[derive(Debug)]
+pub(super) struct InstanceGroupAffinity;
+
+impl Filter for InstanceGroupAffinity {
+    fn name(&self) -> FilterName {
+        super::name("filter_instance_group_affinity", "affinity")
+    }
+
+    fn prepare<'r>(&'r self, run: &'r Run<'r>) -> Result<Check<'r>, String> {
+        let group = run.request.group.as_ref().filter(|group| group.policy == "affinity" && !group.hosts.is_empty());
+        match group {
+            Some(group) if !run.is_for(&super::NOT_A_VM_OR_SLOT) => {
+                Ok(Check::keep(|candidate| group.hosts.contains(candidate.name)))
+            }
+            _ => Ok(Check::Skip),
+        }
+    }
+}

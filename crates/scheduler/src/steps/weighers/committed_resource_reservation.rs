@@ -1,0 +1,66 @@
+//! Sends a VM to a host with a free slot of its project (document 60 section 7.5). Nova does not send the group as a
+//! hint, so the flavor says it (B6).
+
+use std::collections::BTreeSet;
+
+use berth_core::{Bytes, GroupName, HostName, reservation::Reservation};
+use serde::Deserialize;
+
+use super::RESOURCE_GROUP;
+use crate::{
+    Intent,
+    order::Weighed,
+    params::{self, Param},
+    run::Run,
+    steps::{Scores, Weigher, question::HW_VERSION},
+};
+
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+struct CommittedResourceReservation {
+    reservation_host_weight: f64,
+    default_host_weight: f64,
+}
+
+impl Default for CommittedResourceReservation {
+    fn default() -> Self {
+        Self { reservation_host_weight: 1.0, default_host_weight: 0.1 }
+    }
+}
+
+pub(super) fn load(params: &[Param]) -> Result<Box<dyn Weigher>, String> {
+    Ok(Box::new(params::decode::<CommittedResourceReservation>(params)?))
+}
+
+impl Weigher for CommittedResourceReservation {
+    fn name(&self) -> &'static str {
+        "kvm_committed_resource_reservation"
+    }
+
+    fn prepare<'r>(&'r self, run: &'r Run<'r>, _: &[Weighed<'r>]) -> Scores<'r> {
+        let Some(group) = group(run) else { return Scores::NoEffect };
+        let slots = run.fleet.view.slots_of(&run.request.project, &group);
+        let good = slots.filter(|slot| slot.zone == run.request.zone && left(slot) >= run.request.size.memory);
+        let hosts: BTreeSet<&HostName> = good.filter_map(|slot| slot.status_host.as_ref()).collect();
+        Scores::each(
+            move |host| {
+                if hosts.contains(host.name) { self.reservation_host_weight } else { self.default_host_weight }
+            },
+        )
+    }
+}
+
+fn group(run: &Run<'_>) -> Option<GroupName> {
+    if run.is_for(&[Intent::ReserveForFailover]) {
+        return None;
+    }
+    let from_flavor = !run.is_for(&[Intent::ReserveForCommittedResource, Intent::CapacityProbe]);
+    let flavor = run.extra_spec(HW_VERSION).filter(|_| from_flavor);
+    let name = run.request.hints.get(RESOURCE_GROUP).ok().or(flavor)?;
+    (!name.is_empty()).then(|| GroupName::new(name))
+}
+
+/// The memory of a slot that no VM is expected in.
+fn left(slot: &Reservation) -> Bytes {
+    slot.size.memory - slot.expected().map(|(_, size)| size.memory).sum()
+}

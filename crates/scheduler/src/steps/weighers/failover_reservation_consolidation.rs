@@ -1,0 +1,75 @@
+//! Gathers fail-over slots on few hosts, but not those of one group on one host (document 60 section 7.6).
+
+use std::collections::BTreeMap;
+
+use berth_core::HostName;
+use serde::Deserialize;
+
+use super::RESOURCE_GROUP;
+use crate::{
+    Intent,
+    order::Weighed,
+    params::{self, Param},
+    run::Run,
+    steps::{Scores, Weigher},
+};
+
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+struct FailoverReservationConsolidation {
+    total_count_weight: f64,
+    same_spec_penalty: f64,
+}
+
+impl Default for FailoverReservationConsolidation {
+    fn default() -> Self {
+        Self { total_count_weight: 1.0, same_spec_penalty: 0.1 }
+    }
+}
+
+pub(super) fn load(params: &[Param]) -> Result<Box<dyn Weigher>, String> {
+    let weigher: FailoverReservationConsolidation = params::decode(params)?;
+    let (total, penalty) = (weigher.total_count_weight, weigher.same_spec_penalty);
+    let problem = if total < 0.0 {
+        "totalCountWeight must be non-negative"
+    } else if penalty < 0.0 {
+        "sameSpecPenalty must be non-negative"
+    } else if total == 0.0 && penalty > 0.0 {
+        "sameSpecPenalty must be zero when totalCountWeight is zero"
+    } else if total > 0.0 && penalty >= total {
+        "sameSpecPenalty must be less than totalCountWeight"
+    } else {
+        return Ok(Box::new(weigher));
+    };
+    Err(problem.to_owned())
+}
+
+impl Weigher for FailoverReservationConsolidation {
+    fn name(&self) -> &'static str {
+        "kvm_failover_reservation_consolidation"
+    }
+
+    fn prepare<'r>(&'r self, run: &'r Run<'r>, _: &[Weighed<'r>]) -> Scores<'r> {
+        if !run.is_for(&[Intent::ReserveForFailover]) {
+            return Scores::NoEffect;
+        }
+        let group = run.request.hints.get(RESOURCE_GROUP).ok();
+        let mut total = 0.0;
+        let mut here: BTreeMap<&HostName, (f64, f64)> = BTreeMap::new();
+        for slot in run.fleet.view.failovers() {
+            let Some(host) = &slot.status_host else { continue };
+            let (all, same) = here.entry(host).or_default();
+            total += 1.0;
+            *all += 1.0;
+            *same += if group == Some(slot.group.as_str()) { 1.0 } else { 0.0 };
+        }
+        if here.is_empty() {
+            return Scores::NoEffect;
+        }
+        let (weight, penalty) = (self.total_count_weight / total, self.same_spec_penalty / total);
+        Scores::each(move |host| {
+            let (all, same) = here.get(host.name).copied().unwrap_or_default();
+            weight * all - penalty * same
+        })
+    }
+}

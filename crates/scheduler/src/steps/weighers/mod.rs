@@ -1,0 +1,70 @@
+//! The weighers for KVM hosts (document 60 section 7), one per file, and which name means which. The VMware-only
+//! ones are unknown here.
+
+mod binpack;
+mod committed_resource_reservation;
+mod failover_evacuation;
+mod failover_reservation_consolidation;
+mod instance_group_soft_affinity;
+mod prefer_smaller_hosts;
+
+use std::collections::BTreeMap;
+
+use berth_core::host::Amounts;
+
+use super::Weigher;
+use crate::params::{self, NoParams, Param};
+
+/// The hint that names the flavor group of the request.
+const RESOURCE_GROUP: &str = "_cortex_resource_group";
+
+/// The weigher of that name; `None` when it is unknown, an error when its parameters are wrong.
+pub(crate) fn load(name: &str, params: &[Param]) -> Option<Result<Box<dyn Weigher>, String>> {
+    Some(match name {
+        "kvm_prefer_smaller_hosts" => prefer_smaller_hosts::load(params),
+        "kvm_binpack" => binpack::load(params),
+        "kvm_failover_evacuation" => failover_evacuation::load(params),
+        "kvm_committed_resource_reservation" => committed_resource_reservation::load(params),
+        "kvm_failover_reservation_consolidation" => failover_reservation_consolidation::load(params),
+        "kvm_instance_group_soft_affinity" => params::decode::<NoParams>(params)
+            .map(|NoParams {}| Box::new(instance_group_soft_affinity::InstanceGroupSoftAffinity) as Box<dyn Weigher>),
+        _ => return None,
+    })
+}
+
+/// How much each resource counts; `None` for a resource that does not count.
+#[derive(Clone, Copy, Debug, Default)]
+struct ResourceWeights {
+    memory: Option<f64>,
+    cpu: Option<f64>,
+}
+
+impl ResourceWeights {
+    fn new(weights: &BTreeMap<String, f64>) -> Result<Self, String> {
+        if weights.is_empty() {
+            return Err("at least one resource weight must be specified".to_owned());
+        }
+        if let Some(other) = weights.keys().find(|key| !["memory", "cpu"].contains(&key.as_str())) {
+            return Err(format!(
+                "unsupported resource {other} in ResourceWeights, supported resources are: [memory cpu]"
+            ));
+        }
+        Ok(Self { memory: weights.get("memory").copied(), cpu: weights.get("cpu").copied() })
+    }
+
+    /// The weighted mean of what there is a value for; 0 without any.
+    fn mean(self, memory: Option<f64>, cpu: Option<f64>) -> f64 {
+        let parts = [self.memory.zip(memory), self.cpu.zip(cpu)];
+        let (sum, weights) = parts
+            .into_iter()
+            .flatten()
+            .fold((0.0, 0.0), |(sum, weights), (weight, value)| (sum + weight * value, weights + weight));
+        if weights > 0.0 { sum / weights } else { 0.0 }
+    }
+}
+
+/// Amounts as numbers to calculate with; beyond 2^53 the last bits do not matter for a ranking.
+#[expect(clippy::cast_precision_loss, reason = "a ranking needs no exact bytes")]
+fn numbers(amounts: Amounts) -> (Option<f64>, Option<f64>) {
+    (amounts.memory.map(|memory| memory.get() as f64), amounts.cpu.map(|cpu| cpu.get() as f64))
+}
