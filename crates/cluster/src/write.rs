@@ -6,7 +6,7 @@ use std::{future::Future, sync::Arc};
 
 use berth_core::ClusterName;
 use kube::{
-    Api,
+    Api, Resource,
     api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions},
 };
 use serde_json::Value;
@@ -195,6 +195,11 @@ impl<K: Kind> Writer<K> {
                 sending.refused();
                 Ok(Written::Unchanged)
             }
+            // The API server ignores the uid in a patch of the status: a successor got what was meant for the object.
+            Ok(object) if !is_same_incarnation(old, &object) => {
+                entered(call.clone(), sending, object)?;
+                Err(WriteError::Conflict { call })
+            }
             Ok(object) => entered(call, sending, object).map(Written::Changed),
             Err(Failure::NotFound) => {
                 sending.gone(uid);
@@ -293,14 +298,16 @@ fn entered<K: Kind>(call: Call, sending: Sending<K>, object: Guarded<K>) -> Resu
 
 /// True if the API server deletes the object with this very write: it was only waiting for its last finalizer.
 fn is_final<K: Kind>(object: &Guarded<K>) -> bool {
-    use kube::Resource;
     let meta = object.meta();
     meta.deletion_timestamp.is_some() && meta.finalizers.as_ref().is_none_or(Vec::is_empty)
 }
 
+fn is_same_incarnation<K: Kind>(old: &K, object: &Guarded<K>) -> bool {
+    old.meta().uid.is_none() || old.meta().uid == object.meta().uid
+}
+
 /// True if the write changed nothing after all.
 fn is_same<K: Kind>(old: &K, object: &Guarded<K>) -> bool {
-    use kube::Resource;
     old.meta().resource_version.is_some() && old.meta().resource_version == object.meta().resource_version
 }
 

@@ -179,6 +179,16 @@ async fn a_conflict_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_status_that_went_to_a_successor_is_decided_anew() {
+    let scene = scene(|_| object(&thing("a", "uid-b", 9)));
+    let mut new = scene.seen.clone();
+    new.status = Some(ThingStatus { host: Some("h2".to_owned()) });
+    let error = scene.writer.patch_status(&key(), &scene.seen, &new).await.unwrap_err();
+    assert!(matches!(error, WriteError::Conflict { .. }), "{error}");
+    assert_eq!(scene.shown().unwrap().metadata.uid.as_deref(), Some("uid-b"));
+}
+
+#[tokio::test]
 async fn a_refusal_is_for_the_user() {
     let scene = scene(|_| Reply::error(422, "Invalid", "spec.host: must not be h2"));
     let error = scene.move_to("h2", Guard::Version).await.unwrap_err();
