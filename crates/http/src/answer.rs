@@ -1,5 +1,5 @@
-//! How answers look on the wire: JSON with a newline, errors as one line of plain text (documents 22 and 30). It decides
-//! headers and form, and what is said to paths and methods that do not exist; codes and texts are up to the APIs.
+//! How answers look on the wire: JSON with a newline, errors as one line of plain text (documents 22 and 30). It
+//! decides headers and form, and what is said to paths and methods that do not exist; codes and texts are up to the APIs.
 
 use axum::Router;
 use axum::body::Body;

@@ -1,4 +1,4 @@
-//! The one error type of this crate: why a server is not there. What is wrong with a request is an answer, not an error.
+//! The one error type of this crate: why a server is not there. What is wrong with a request is an answer, no error.
 
 /// What keeps a server from serving.
 #[derive(Debug, thiserror::Error)]

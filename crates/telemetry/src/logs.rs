@@ -139,7 +139,8 @@ pub fn init(wanted: &Wanted) -> Result<(), TelemetryError> {
     let subscriber = subscriber(wanted.format(terminal), wanted.filter()?, terminal, std::io::stderr);
     tracing::subscriber::set_global_default(subscriber).map_err(|_| TelemetryError::LogsTwice)?;
     std::panic::set_hook(Box::new(|panic| tracing::error!(panic = %panic, "a bug: this part of the process panicked")));
-    if let Some(found) = wanted.variable.as_deref().filter(|text| Level::from_variable(text).is_none()) {
+    let unknown = |text: &&str| !text.is_empty() && Level::from_variable(text).is_none();
+    if let Some(found) = wanted.variable.as_deref().filter(unknown) {
         tracing::error!(found, "LOG_LEVEL is not a level; using info. Write debug, info, warn or error");
     }
     Ok(())

@@ -161,7 +161,7 @@ impl Collector for Computed {
             match gauge.get_metric_with_label_values(&labels) {
                 Ok(one) => one.set(value),
                 Err(error) => {
-                    tracing::error!(metric = self.metric.name, error = %error, "value left out: wrong number of labels");
+                    tracing::error!(metric = self.metric.name, error = %error, "value left out: labels do not fit");
                 }
             }
         }

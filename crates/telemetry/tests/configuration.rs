@@ -179,6 +179,16 @@ fn what_has_no_effect_is_a_warning_and_with_strict_an_error() {
 }
 
 #[test]
+fn the_error_shows_problems_and_warnings_one_per_line() {
+    let values = json!({"brake": {"slots": -1}, "colour": "blue", "enabledTasks": ["nova-history-cleanup-task"]});
+    assert_eq!(
+        read(&values, false).unwrap_err().to_string(),
+        "the configuration cannot be used:\n  brake.slots: -1 is out of range; write a number from 0 to 4294967295\n  \
+         colour: unknown key, without effect; correct or remove it (a warning only)"
+    );
+}
+
+#[test]
 fn an_explicit_empty_list_starts_nothing() {
     assert_eq!(accepted(&json!({"enabledControllers": []})).enabled_controllers, [].into());
 }

@@ -37,9 +37,14 @@ impl fmt::Display for Finding {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Findings(pub Vec<Finding>);
 
+/// One line for each, without those that are only for the log.
 impl fmt::Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|finding| write!(f, "\n  {finding}"))
+        self.0.iter().try_for_each(|finding| match finding.severity {
+            Severity::Error => write!(f, "\n  {finding}"),
+            Severity::Unknown | Severity::Warning => write!(f, "\n  {finding} (a warning only)"),
+            Severity::Info => Ok(()),
+        })
     }
 }
 
