@@ -1,2 +1,17 @@
-//! Placeholder.
-fn main() {}
+//! `berth`: keeps a berth free for every commitment.
+
+use std::process::ExitCode;
+
+use berth::{args::Arguments, commands};
+
+fn main() -> ExitCode {
+    match commands::run(Arguments::from_environment()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            for line in error.lines() {
+                eprintln!("berth: {line}");
+            }
+            error.exit_code()
+        }
+    }
+}

@@ -2,13 +2,13 @@
 //! the finalizer comes before the first slot, what is released goes before what is created, and the finalizer goes
 //! last.
 
-use std::{future::Future, sync::Arc};
+use std::sync::Arc;
 
 use berth_cluster::{Guard, ObjectKey, WriteError, Writer, Written};
 use berth_core::{HostName, planner};
 use berth_crds::{CommittedResource, Reservation, labels};
 use berth_scheduler::Scheduler;
-use futures::{StreamExt, stream};
+use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
 
 use crate::{
     error::Error,
@@ -41,9 +41,10 @@ impl<S: Scheduler> Apply<'_, S> {
             self.commitments.add_finalizer(self.key, object, labels::RELEASE_SLOTS).await?;
         }
         let slots = &decided.plan.slots;
-        all(slots.release.iter().map(|release| self.release(release))).await?;
-        all(slots.update.iter().map(|update| self.update(decided, update))).await?;
-        all(slots.create.iter().zip(&decided.hosts).map(|(new, host)| self.create(facts, decided, new, host))).await?;
+        all(slots.release.iter().map(|release| self.release(release).boxed()).collect()).await?;
+        all(slots.update.iter().map(|update| self.update(decided, update).boxed()).collect()).await?;
+        let placed = slots.create.iter().zip(decided.hosts.iter().map(Option::as_ref));
+        all(placed.map(|(new, host)| self.create(facts, decided, new, host).boxed()).collect()).await?;
         if decided.plan.finalizer == Finalizer::Remove {
             self.commitments.remove_finalizer(self.key, object, labels::RELEASE_SLOTS).await?;
         }
@@ -77,10 +78,10 @@ impl<S: Scheduler> Apply<'_, S> {
         facts: &Facts,
         decided: &Decided,
         new: &planner::NewSlot,
-        host: &Option<HostName>,
+        host: Option<&HostName>,
     ) -> Result<(), Error> {
         let Some(target) = &decided.plan.target else { return Ok(()) };
-        let object = object::created(target, new, host.as_ref(), &self.origin);
+        let object = object::created(target, new, host, &self.origin);
         let written = self.reservations.create(&facts.cluster, &object).await;
         self.noting_doubt(&self.slot_key(new.name.as_str()), written).map(drop)
     }
@@ -99,7 +100,7 @@ impl<S: Scheduler> Apply<'_, S> {
 }
 
 /// Runs all, several at once, to the end; then the first error counts, so that no write is left half known.
-async fn all<F: Future<Output = Result<(), Error>>>(steps: impl Iterator<Item = F>) -> Result<(), Error> {
+async fn all(steps: Vec<BoxFuture<'_, Result<(), Error>>>) -> Result<(), Error> {
     let results: Vec<_> = stream::iter(steps).buffer_unordered(CONCURRENT_WRITES).collect().await;
     results.into_iter().collect()
 }

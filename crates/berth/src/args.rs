@@ -1,0 +1,186 @@
+//! The command line (document 11 sections 3.1 and 3.2, decision U26). Flags are those of the reference's manager, so
+//! that its charts work; those that have no meaning here are accepted and ignored.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use berth_telemetry::logs::{Format, Level};
+use clap::{Args, Parser, Subcommand};
+
+/// Keeps a berth free for every commitment: turns committed resources into reservation slots on hypervisors.
+#[derive(Debug, Parser)]
+#[command(name = "berth", version, disable_help_subcommand = true)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the controllers until stopped. This is also what runs when only flags are given.
+    Operator(Box<OperatorArguments>),
+    /// Print the custom resource definitions, for `kubectl apply --server-side -f -`.
+    Crds(CrdsArguments),
+    /// Print the version.
+    Version,
+}
+
+/// Arguments of `berth crds`.
+#[derive(Debug, Args)]
+pub struct CrdsArguments {
+    /// Write one file per definition into this directory instead of printing them.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub directory: Option<PathBuf>,
+}
+
+/// Arguments of `berth operator`.
+#[derive(Debug, Args)]
+pub struct OperatorArguments {
+    /// Kubeconfig file; without it KUBECONFIG, ~/.kube/config or the service account of the pod.
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Configuration file. Without the flag the default path is used if it exists.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// File with the secret part of the configuration, merged over it.
+    #[arg(long, value_name = "FILE")]
+    pub secrets: Option<PathBuf>,
+    /// Refuse unknown configuration keys and names instead of warning.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub strict_config: bool,
+    /// Address of /healthz and /readyz; 0 switches them off.
+    #[arg(long, value_name = "ADDRESS", default_value = ":8081")]
+    pub health_probe_bind_address: String,
+    /// Address of /metrics; 0 switches it off.
+    #[arg(long, value_name = "ADDRESS", default_value = "0")]
+    pub metrics_bind_address: String,
+    /// Serve metrics over HTTPS with access checks. Not available yet: pass --metrics-secure=false.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
+    pub metrics_secure: bool,
+    /// Elect a leader among several replicas. Not available yet: run one replica.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub leader_elect: bool,
+    /// What log lines look like.
+    #[command(flatten)]
+    pub logs: LogArguments,
+    /// Flags of the reference that have no meaning here.
+    #[command(flatten)]
+    pub ignored: IgnoredArguments,
+}
+
+/// Flags about logs.
+#[derive(Debug, Args)]
+pub struct LogArguments {
+    /// `human` or `json`; without it lines for people at a terminal, JSON elsewhere.
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<Format>,
+    /// error, warn, info, debug, trace, or a number of which a higher one shows more.
+    #[arg(long, value_name = "LEVEL", value_parser = Level::from_flag)]
+    pub zap_log_level: Option<Level>,
+    /// `console` or `json`, as --log-format.
+    #[arg(long, value_name = "FORMAT")]
+    pub zap_encoder: Option<Format>,
+    /// Lines for people, down to debug.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub zap_devel: Option<bool>,
+}
+
+/// Accepted for the sake of existing charts; no effect.
+#[derive(Debug, Args)]
+pub struct IgnoredArguments {
+    /// Ignored: HTTP/2 is not used.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide = true)]
+    pub enable_http2: Option<bool>,
+    /// Ignored: there is no webhook.
+    #[arg(long, hide = true)]
+    pub webhook_cert_path: Option<String>,
+    /// Ignored: there is no webhook.
+    #[arg(long, hide = true)]
+    pub webhook_cert_name: Option<String>,
+    /// Ignored: there is no webhook.
+    #[arg(long, hide = true)]
+    pub webhook_cert_key: Option<String>,
+    /// Ignored as long as metrics are plain HTTP.
+    #[arg(long, hide = true)]
+    pub metrics_cert_path: Option<String>,
+    /// Ignored as long as metrics are plain HTTP.
+    #[arg(long, hide = true)]
+    pub metrics_cert_name: Option<String>,
+    /// Ignored as long as metrics are plain HTTP.
+    #[arg(long, hide = true)]
+    pub metrics_cert_key: Option<String>,
+    /// Ignored: log lines carry no stack traces.
+    #[arg(long, hide = true)]
+    pub zap_stacktrace_level: Option<String>,
+    /// Ignored: times are RFC 3339.
+    #[arg(long, hide = true)]
+    pub zap_time_encoding: Option<String>,
+}
+
+impl Arguments {
+    /// Reads the command line of the process; ends the process with a text when it is wrong.
+    pub fn from_environment() -> Self {
+        Self::parse_from(with_command(std::env::args_os().collect()))
+    }
+}
+
+/// A first argument that is a flag belongs to the operator: that is how the reference is started (U26).
+fn with_command(mut all: Vec<OsString>) -> Vec<OsString> {
+    let ours = ["-h", "--help", "-V", "--version"];
+    let first = all.get(1).and_then(|first| first.to_str()).unwrap_or_default();
+    if first.starts_with('-') && !ours.contains(&first) {
+        all.insert(1, "operator".into());
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn operator(line: &str) -> OperatorArguments {
+        let all = with_command(line.split(' ').map(Into::into).collect());
+        match Arguments::try_parse_from(all).unwrap().command {
+            Command::Operator(arguments) => *arguments,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn document_11_section_3_1_flags_of_the_chart_are_taken() {
+        let arguments = operator(
+            "berth --metrics-bind-address=:2112 --metrics-secure=false --health-probe-bind-address=:8081 \
+             --leader-elect --zap-log-level=info --zap-devel=false --webhook-cert-path=x --enable-http2=false"
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+                .as_str(),
+        );
+        assert!(arguments.leader_elect && !arguments.metrics_secure);
+        assert_eq!(arguments.metrics_bind_address, ":2112");
+        assert_eq!(arguments.logs.zap_log_level, Some(Level::Info));
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_document() {
+        let arguments = operator("berth operator");
+        assert_eq!(arguments.health_probe_bind_address, ":8081");
+        assert_eq!(arguments.metrics_bind_address, "0");
+        assert!(arguments.metrics_secure && !arguments.leader_elect && !arguments.strict_config);
+    }
+
+    #[test]
+    fn a_wrong_level_says_what_is_right() {
+        let all = ["berth", "operator", "--zap-log-level", "loud"];
+        let text = Arguments::try_parse_from(all).unwrap_err().to_string();
+        assert!(text.contains("write error, warn, info, debug, trace"), "{text}");
+    }
+}

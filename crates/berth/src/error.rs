@@ -1,0 +1,79 @@
+//! Why the process cannot start or go on, one clear line each.
+
+use std::{io, path::PathBuf, process::ExitCode};
+
+use berth_cluster::{ConnectError, Preflight, chain};
+use berth_http::HttpError;
+use berth_telemetry::TelemetryError;
+use thiserror::Error;
+
+/// Everything that ends the process.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// Flags, logs or configuration.
+    #[error(transparent)]
+    Telemetry(#[from] TelemetryError),
+    /// A listener.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    /// The way to the API server.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The API server is not fit for us.
+    #[error("the cluster is not ready for Berth")]
+    Preflight(Vec<Preflight>),
+    /// Something that is configured is not part of this version.
+    #[error("{what} is not part of this version: {instead}")]
+    NotProvided {
+        /// The flag or key.
+        what: String,
+        /// What to do.
+        instead: String,
+    },
+    /// A part of the process has ended that must not end.
+    #[error("{part} has ended; the process stops so that it is started again")]
+    Ended {
+        /// Which part.
+        part: &'static str,
+    },
+    /// The runtime could not be started.
+    #[error("the process cannot start its threads")]
+    Runtime {
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The definitions could not be printed: a mistake in the program.
+    #[error("the custom resource definitions cannot be printed: {reason}")]
+    Crds {
+        /// What happened.
+        reason: String,
+    },
+    /// A file could not be written.
+    #[error("cannot write {}; check that the directory exists and is writable", path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// The lines for the person who started the process.
+    pub fn lines(&self) -> Vec<String> {
+        match self {
+            Self::Preflight(problems) => problems.iter().map(ToString::to_string).collect(),
+            error => chain(error).lines().map(str::to_owned).collect(),
+        }
+    }
+
+    /// 2 for a configuration that cannot be used (document 11 section 2.1), else 1.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Telemetry(TelemetryError::Configuration { .. }) => 2.into(),
+            _ => ExitCode::FAILURE,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What flows from the stores into the scheduler and the queues: every change of an object is told to the capacity view
+//! before anybody is woken who might ask it.
+
+use std::sync::Arc;
+
+use berth_cluster::{Change, ObjectKey, Store, Wakeups};
+use berth_core::{
+    Bytes, Cores, Resources, SlotKey,
+    reservation::{Reservation, ReservationKind},
+};
+use berth_crds::{self as crds, CommittedResource, Hypervisor, Knowledge, facts};
+use berth_scheduler::{BuiltIn, Scheduler};
+use serde_json::Value;
+
+/// The stores of the operator.
+#[derive(Clone)]
+pub(crate) struct Stores {
+    pub(crate) commitments: Store<CommittedResource>,
+    pub(crate) reservations: Store<crds::Reservation>,
+    pub(crate) hypervisors: Store<Hypervisor>,
+    pub(crate) knowledges: Store<Knowledge>,
+}
+
+/// The queues of the controllers.
+#[derive(Clone)]
+pub(crate) struct Queues {
+    pub(crate) commitments: Arc<Wakeups>,
+    pub(crate) slots: Arc<Wakeups>,
+}
+
+impl Queues {
+    pub(crate) fn wake_slots(&self, slots: &[SlotKey]) {
+        slots.iter().for_each(|slot| self.slots.wake(&object_key(slot)));
+    }
+}
+
+/// Connects the stores with the scheduler, then with the queues. To be called before anything is fed into the stores.
+pub(crate) fn connect(stores: &Stores, scheduler: &Arc<BuiltIn>, queues: &Queues) {
+    inform(stores, scheduler, queues);
+    wake_commitments(stores, queues);
+    wake_slots(stores, queues);
+}
+
+fn inform(stores: &Stores, scheduler: &Arc<BuiltIn>, queues: &Queues) {
+    let (brain, woken) = (scheduler.clone(), queues.clone());
+    stores.hypervisors.on_change(move |change| {
+        let host = change.new.as_ref().map(|host| facts::host(&change.key.cluster, host));
+        woken.wake_slots(&brain.host_changed(&(&*change.key.name).into(), host));
+    });
+    let (brain, woken, store) = (scheduler.clone(), queues.clone(), stores.reservations.clone());
+    stores.reservations.on_change(move |change| {
+        let reservation = match &change.new {
+            Some(object) => Some(facts::reservation(&change.key.cluster, object)),
+            None => unreadable(&store, &change.key),
+        };
+        woken.wake_slots(&brain.reservation_changed(&slot_key(&change.key), reservation));
+    });
+}
+
+fn wake_commitments(stores: &Stores, queues: &Queues) {
+    use berth_committed_resource::wake;
+    let (queue, store) = (queues.commitments.clone(), stores.commitments.clone());
+    stores.commitments.on_change(move |change| wake_all(&queue, wake::by_commitment(change, &store)));
+    let (queue, store) = (queues.commitments.clone(), stores.commitments.clone());
+    stores.reservations.on_change(move |change| wake_all(&queue, wake::by_reservation(change, &store)));
+    let (queue, store) = (queues.commitments.clone(), stores.commitments.clone());
+    stores.knowledges.on_change(move |change| wake_all(&queue, wake::by_knowledge(change, &store)));
+}
+
+fn wake_slots(stores: &Stores, queues: &Queues) {
+    use berth_reservation::wake;
+    let queue = queues.slots.clone();
+    stores.reservations.on_change(move |change| wake_all(&queue, wake::by_reservation(change)));
+    let (queue, store) = (queues.slots.clone(), stores.reservations.clone());
+    stores.hypervisors.on_change(move |change: &Change<Hypervisor>| {
+        wake_all(&queue, wake::by_hypervisor(change, &store));
+    });
+    let (queue, store) = (queues.slots.clone(), stores.reservations.clone());
+    stores.knowledges.on_change(move |change| wake_all(&queue, wake::by_knowledge(change, &store)));
+}
+
+fn wake_all(queue: &Wakeups, keys: impl IntoIterator<Item = ObjectKey>) {
+    keys.into_iter().for_each(|key| queue.wake(&key));
+}
+
+/// A Reservation that was never readable still holds the hosts that it names, with everything they have (rule 7 of the
+/// store).
+fn unreadable(store: &Store<crds::Reservation>, key: &ObjectKey) -> Option<Reservation> {
+    let malformed = store.malformed().into_iter().find(|malformed| malformed.key == *key)?;
+    let name = |value: &Value| value.as_str().filter(|name| !name.is_empty()).map(Into::into);
+    Some(Reservation {
+        key: slot_key(key),
+        kind: ReservationKind::Other,
+        project: "".into(),
+        group: "".into(),
+        zone: "".into(),
+        size: Resources::new(Bytes::MAX, Cores::MAX),
+        target_host: name(&malformed.raw["spec"]["targetHost"]),
+        status_host: name(&malformed.raw["status"]["host"]),
+        ready: false,
+    })
+}
+
+/// Entries of the scheduler whose write has been looked up in the meantime, by whomever: they end here, so that no room
+/// stays taken for a slot that does not exist.
+pub(crate) fn end_settled_doubts(stores: &Stores, scheduler: &BuiltIn, queues: &Queues) {
+    let doubts = stores.reservations.doubts();
+    for slot in scheduler.doubts().into_iter().filter(|slot| !doubts.contains(&object_key(slot))) {
+        queues.wake_slots(&scheduler.settled(&slot));
+    }
+}
+
+fn slot_key(key: &ObjectKey) -> SlotKey {
+    SlotKey::new(key.cluster.clone(), &*key.name)
+}
+
+fn object_key(key: &SlotKey) -> ObjectKey {
+    ObjectKey::new(key.cluster.clone(), key.name.as_str())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,10 @@
+//! The binary `berth`: arguments, wiring, sub-commands. Everything that decides something lives in the other crates;
+//! what is here connects them.
+
+pub mod args;
+pub mod commands;
+mod error;
+mod feed;
+pub mod operator;
+
+pub use error::Error;

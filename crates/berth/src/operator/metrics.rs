@@ -1,0 +1,94 @@
+//! All metrics of the operator, registered in one place, so that the documentation can be compared with them.
+
+use std::sync::Arc;
+
+use berth_cluster::ClusterMetrics;
+use berth_committed_resource::CommitmentMetrics;
+use berth_http::metrics::HttpMetrics;
+use berth_reservation::ReservationMetrics;
+use berth_scheduler::BuiltIn;
+use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
+
+use crate::feed::Stores;
+
+const BUILD: Metric = Metric {
+    name: "berth_build_info",
+    kind: Kind::Gauge,
+    labels: &["version"],
+    help: "Always 1; the version is in the label.",
+};
+
+const WAITING: Metric = Metric {
+    name: "berth_scheduler_waiting_slots",
+    kind: Kind::Gauge,
+    labels: &[],
+    help: "Slots that wait for a host because nothing fits.",
+};
+
+const ASSUMED: Metric = Metric {
+    name: "berth_scheduler_assumed_slots",
+    kind: Kind::Gauge,
+    labels: &["state"],
+    help: "Slots whose host is decided and not yet seen, by state: pending (the write is under way) or in_doubt (its \
+           outcome is unknown).",
+};
+
+const DISPLACED: Metric = Metric {
+    name: "berth_scheduler_displaced_hosts_total",
+    kind: Kind::Gauge,
+    labels: &[],
+    help: "How often a host replaced one of the same name in another cluster.",
+};
+
+/// What the parts of the operator count with.
+pub struct OperatorMetrics {
+    /// Stores, writes, controllers, events.
+    pub cluster: ClusterMetrics,
+    /// Listeners.
+    pub http: HttpMetrics,
+    /// The controller of commitments.
+    pub commitments: CommitmentMetrics,
+    /// The controller of slots.
+    pub reservations: ReservationMetrics,
+}
+
+impl OperatorMetrics {
+    /// Registers everything; once per process.
+    pub(crate) fn register(metrics: &Metrics, stores: &Stores, scheduler: &Arc<BuiltIn>) -> Result<Self, MetricsError> {
+        let version = vec![env!("CARGO_PKG_VERSION").to_owned()];
+        metrics.computed(&BUILD, move || vec![(version.clone(), 1.0)])?;
+        scheduler_metrics(metrics, scheduler)?;
+        Ok(Self {
+            cluster: ClusterMetrics::register(metrics)?,
+            http: HttpMetrics::register(metrics)?,
+            commitments: CommitmentMetrics::register(metrics, stores.commitments.clone())?,
+            reservations: ReservationMetrics::register(metrics, &stores.reservations)?,
+        })
+    }
+
+    /// Everything that an operator shows, for the documentation.
+    pub fn all() -> Result<Vec<Metric>, MetricsError> {
+        let metrics = Metrics::new(&std::collections::BTreeMap::new())?;
+        let scheduler = Arc::new(BuiltIn::new(berth_scheduler::Settings::default()));
+        Self::register(&metrics, &super::stores(), &scheduler)?;
+        Ok(metrics.registered())
+    }
+}
+
+fn scheduler_metrics(metrics: &Metrics, scheduler: &Arc<BuiltIn>) -> Result<(), MetricsError> {
+    let brain = scheduler.clone();
+    metrics.computed(&WAITING, move || vec![(vec![], count(brain.waiting_slots().len()))])?;
+    let brain = scheduler.clone();
+    metrics.computed(&ASSUMED, move || {
+        let doubted = brain.doubts().len();
+        let pending = brain.assumed().saturating_sub(doubted);
+        vec![(vec!["pending".to_owned()], count(pending)), (vec!["in_doubt".to_owned()], count(doubted))]
+    })?;
+    let brain = scheduler.clone();
+    metrics.computed(&DISPLACED, move || vec![(vec![], count(brain.displaced().try_into().unwrap_or(usize::MAX)))])
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of objects are far below 2^53")]
+fn count(number: usize) -> f64 {
+    number as f64
+}
