@@ -130,7 +130,7 @@ pub enum Preflight {
     },
     /// A resource is not served.
     #[error(
-        "cluster {cluster}: {resource} of {group_version} is not served; install the CRD that defines it, in this version"
+        "cluster {cluster}: {resource} of {group_version} is not served; install its CRD (berth crds prints it)"
     )]
     NotServed {
         /// Which cluster.
@@ -219,7 +219,9 @@ async fn missing(cluster: &Cluster, group_version: String, wanted: Vec<String>) 
         Ok(served) => served,
         Err(problem) => return vec![problem],
     };
-    let not_served = wanted.into_iter().filter(|resource| !served.contains(resource));
+    // Where a kind is missing, that its subresources are missing as well is no news.
+    let known = |resource: &str| resource.split_once('/').is_none_or(|(kind, _)| served.iter().any(|one| one == kind));
+    let not_served = wanted.into_iter().filter(|resource| !served.contains(resource) && known(resource));
     let problem = |resource| Preflight::NotServed {
         cluster: cluster.name.clone(),
         group_version: group_version.clone(),
@@ -345,7 +347,7 @@ mod tests {
             found,
             [
                 "cluster home: the API server has version v1.29.0; upgrade it to 1.31 or newer",
-                "cluster home: things/status of test.berth/v1 is not served; install the CRD that defines it, in this version",
+                "cluster home: things/status of test.berth/v1 is not served; install its CRD (berth crds prints it)",
                 "cluster home: we may not delete things.test.berth; grant it with a ClusterRole and a binding to our account",
                 "cluster home: we may not patch events.events.k8s.io in namespace default; grant it with a Role and a binding \
                  to our account",

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use berth_cluster::{Class, Classified, Event, EventKind, Events, FlavorGroupsCache, Next, ObjectKey, Writer, Written};
 use berth_core::SlotKey;
 use berth_crds::{
-    CommittedResource, Reservation,
-    conditions::{self, commitment::Reason},
+    CommittedResource, Condition, Reservation,
+    conditions::{
+        self,
+        commitment::{Reason, WAITING_FOR_PLACEMENT},
+    },
     labels,
 };
 use berth_scheduler::{DomainNames, PipelineChoice, Scheduler, SchedulerError, pipeline_for};
@@ -208,6 +211,12 @@ impl<S: Scheduler, D> Drop for Entries<'_, S, D> {
         (self.controller.wake_slots)(&woken);
         (self.controller.wake_slots)(&self.decided.wake);
     }
+}
+
+/// Slots that are on their way are no failure, although their commitment is not ready.
+fn is_failure(ready: &Condition) -> bool {
+    let failures = [Reason::Rejected, Reason::Reserving, Reason::DuplicateUuid];
+    failures.iter().any(|reason| reason.as_str() == ready.reason) && ready.message != WAITING_FOR_PLACEMENT
 }
 
 fn request_id(object: &CommittedResource) -> String {

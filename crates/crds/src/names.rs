@@ -21,19 +21,6 @@ pub fn slot(commitment: &str, number: u64) -> String {
     format!("{commitment}-{number}")
 }
 
-/// Number of a slot of the CommittedResource `commitment`; none for a name that is not of the form of [`slot`].
-pub fn slot_number(commitment: &str, slot: &str) -> Option<u64> {
-    let number = slot.strip_prefix(commitment)?.strip_prefix('-')?;
-    number.bytes().all(|digit| digit.is_ascii_digit()).then(|| number.parse().ok())?
-}
-
-/// Number of the next slot of the CommittedResource `commitment`: one more than the highest in use, 0 if there is none.
-/// Gaps are not filled, so the name of a slot that is going away is not taken again.
-pub fn next_slot_number<'a>(commitment: &str, slots: impl IntoIterator<Item = &'a str>) -> u64 {
-    let highest = slots.into_iter().filter_map(|slot| slot_number(commitment, slot)).max();
-    highest.map_or(0, |number| number.saturating_add(1))
-}
-
 /// Name of the FlavorGroupCapacity of a flavor group in a zone.
 ///
 /// The readable part may be the same for two pairs; the hash of the original spelling tells them apart.
@@ -80,7 +67,7 @@ fn hash(parts: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{commitment, flavor_group_capacity, next_slot_number, project_quota, slot, slot_number};
+    use super::{commitment, flavor_group_capacity, project_quota};
 
     const COMMITMENT: &str = "commitment-6b0f3a52-9d41-4c7e-8a15-2f60c1d7e904";
 
@@ -88,25 +75,6 @@ mod tests {
     fn a_commitment_is_named_after_its_uuid_in_lower_case() {
         assert_eq!(commitment("6B0F3A52-9d41-4c7e-8a15-2f60c1d7e904"), COMMITMENT);
         assert_eq!(commitment("dryrun-ab12cd34-0"), "commitment-dryrun-ab12cd34-0");
-    }
-
-    #[test]
-    fn slots_are_numbered_after_the_highest_one() {
-        let slots = |numbers: &[u64]| numbers.iter().map(|n| slot(COMMITMENT, *n)).collect::<Vec<_>>();
-        let next = |names: &[String]| next_slot_number(COMMITMENT, names.iter().map(String::as_str));
-        assert_eq!(next(&[]), 0);
-        assert_eq!(next(&slots(&[0, 1, 2])), 3);
-        assert_eq!(next(&slots(&[0, 7])), 8, "gaps are not filled");
-    }
-
-    #[test]
-    fn names_of_another_form_have_no_number() {
-        let other = ["commitment-other-3", COMMITMENT, "x", ""];
-        assert_eq!(other.map(|name| slot_number(COMMITMENT, name)), [None; 4]);
-        for suffix in ["-", "-a", "-+1", "-1-2", "-99999999999999999999999"] {
-            assert_eq!(slot_number(COMMITMENT, &format!("{COMMITMENT}{suffix}")), None, "{suffix}");
-        }
-        assert_eq!(slot_number("cr1", "cr1-0"), Some(0), "the prefix is what counts, not the number of hyphens");
     }
 
     #[test]

@@ -71,13 +71,17 @@ impl Level {
         Self::from_flag(text).ok().filter(|_| !text.starts_with(|c: char| c.is_ascii_digit()))
     }
 
-    /// What to show of which library. At `debug` our own reasons are wanted, not each frame of a connection.
+    /// What to show of which library. At `debug` our own reasons are wanted, not each frame of a connection. The
+    /// Kubernetes client logs each failed request as an error and wraps each look in a span of its own: what we make
+    /// of a failure is logged where it is handled, and our span names the object.
     fn directives(self) -> &'static str {
         match self {
-            Self::Error => "error",
-            Self::Warn => "warn",
-            Self::Info => "info",
-            Self::Debug => "debug,hyper=info,hyper_util=info,h2=info,rustls=info,tower=info,sqlx=info",
+            Self::Error => "error,kube_client=off",
+            Self::Warn => "warn,kube_client=off",
+            Self::Info => "info,kube_client=off,kube_runtime=warn",
+            Self::Debug => {
+                "debug,hyper=info,hyper_util=info,h2=info,rustls=info,tower=info,sqlx=info,kube_client=off,kube_runtime=warn"
+            }
             Self::Trace => "trace",
         }
     }

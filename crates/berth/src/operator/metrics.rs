@@ -34,7 +34,7 @@ const ASSUMED: Metric = Metric {
 };
 
 const DISPLACED: Metric = Metric {
-    name: "berth_scheduler_displaced_hosts_total",
+    name: "berth_scheduler_displaced_hosts",
     kind: Kind::Gauge,
     labels: &[],
     help: "How often a host replaced one of the same name in another cluster.",
