@@ -6,7 +6,7 @@
 //! use berth_capacity_view::{Assumed, View};
 //! use berth_core::{Bytes, ClusterName, Cores, HostName, Resources, SlotKey, host::Host};
 //!
-//! let size = |gib, cpu| Resources::new(Bytes::from_mib(gib * 1024), Cores::new(cpu));
+//! let size = |gib: u64, cpu| Resources::new(Bytes::from_mib(gib * 1024), Cores::new(cpu));
 //! let mut view = View::default();
 //! view.set_host(Host { name: "node-1".into(), capacity: size(512, 64).into(), ..Host::default() });
 //!

@@ -73,8 +73,8 @@ impl View {
         if old.is_some_and(|known| known.reservation == reservation) {
             return Vec::new();
         }
-        let mut touched: BTreeSet<HostName> = reservation.hosts().cloned().collect();
-        touched.extend(old.into_iter().flat_map(|known| known.reservation.hosts().cloned()));
+        let mut touched = self.touched_by(&key);
+        touched.extend(reservation.hosts().cloned());
         let ours = self.is_ours(&reservation, old);
         if let Some(known) = old {
             self.index.remove(&known.reservation);
@@ -90,10 +90,10 @@ impl View {
     /// A Reservation was deleted, and with it what was assumed for it. Returns the hosts that gained room. A slot
     /// that was never seen keeps its entry: nothing was observed.
     pub fn remove_reservation(&mut self, key: &SlotKey) -> Vec<HostId> {
+        let touched = self.touched_by(key);
         let Some(known) = self.reservations.remove(key) else { return Vec::new() };
         self.index.remove(&known.reservation);
-        let mut touched: BTreeSet<HostName> = known.reservation.hosts().cloned().collect();
-        touched.extend(self.drop_assumed(key));
+        self.drop_assumed(key);
         self.renew_all(touched)
     }
 
@@ -126,9 +126,8 @@ impl View {
         let release = release.iter().map(|key| (key, None));
         for (key, size) in shrink.iter().map(|(key, size)| (key, Some(*size))).chain(release) {
             let Some(known) = self.reservations.get(key) else { continue };
-            let reservation = &known.reservation;
-            touched.extend(reservation.hosts().cloned());
-            self.pretended.insert(key.clone(), size.map(|size| shrunk(reservation, size)));
+            touched.extend(self.touched_by(key));
+            self.pretended.insert(key.clone(), size.map(|size| shrunk(&known.reservation, size)));
         }
         self.renew_all(touched);
     }
@@ -136,9 +135,7 @@ impl View {
     /// Ends the pretence about one slot.
     pub fn face(&mut self, key: &SlotKey) {
         if self.pretended.remove(key).is_some() {
-            let hosts = self.reservation(key).into_iter().flat_map(Reservation::hosts);
-            let touched: Vec<HostName> = hosts.cloned().collect();
-            self.renew_all(touched);
+            self.renew_all(self.touched_by(key));
         }
     }
 
@@ -153,8 +150,7 @@ impl View {
             return;
         }
         let pretended = std::mem::take(&mut self.pretended);
-        let known = pretended.keys().filter_map(|key| self.reservation(key));
-        let touched: BTreeSet<HostName> = known.flat_map(Reservation::hosts).cloned().collect();
+        let touched: BTreeSet<HostName> = pretended.keys().flat_map(|key| self.touched_by(key)).collect();
         self.renew_all(touched);
     }
 
@@ -260,6 +256,12 @@ impl View {
         let unchanged = old.filter(|known| known.reservation.target_host == reservation.target_host);
         reservation.target_host.is_some()
             && (assumed == reservation.target_host.as_ref() || unchanged.is_some_and(|known| known.ours))
+    }
+
+    /// The hosts on which the slot counts: those that the object names, and the one that is assumed.
+    fn touched_by(&self, key: &SlotKey) -> BTreeSet<HostName> {
+        let named = self.reservation(key).into_iter().flat_map(Reservation::hosts);
+        named.chain(self.assumed.get(key).map(|entry| &entry.host)).cloned().collect()
     }
 
     fn drop_assumed(&mut self, key: &SlotKey) -> Option<HostName> {

@@ -3,7 +3,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    error::Error,
     future::Future,
     hint::black_box,
     pin::pin,
@@ -31,7 +30,7 @@ fn gib(gib: u64, cpu: i64) -> Resources {
 
 fn host(number: usize) -> Host {
     let used = 400 + u64::try_from(number * 37 % 900).unwrap_or(0);
-    let capacity = gib(if number % 4 == 0 { 4096 } else { 2048 }, 512).into();
+    let capacity = gib(if number.is_multiple_of(4) { 4096 } else { 2048 }, 512).into();
     Host {
         name: HostName::new(format!("node{number:04}-bb{:03}", number / 16)),
         zone: format!("eu-test-1{}", ["a", "b", "c"][number % ZONES]).into(),
@@ -120,7 +119,7 @@ fn clock() -> Instant {
     Instant::now()
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() {
     let scheduler = BuiltIn::new(Settings::default());
     for host in (0..HOSTS).map(host) {
         black_box(scheduler.host_changed(&host.name.clone(), Some(host)));
@@ -133,7 +132,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     whole(&scheduler);
     changes(&scheduler);
     assert_eq!(scheduler.assumed(), 0, "all entries have ended");
-    Ok(())
 }
 
 fn decisions(scheduler: &BuiltIn) {
@@ -185,7 +183,7 @@ fn whole(scheduler: &BuiltIn) {
 fn changes(scheduler: &BuiltIn) {
     measure("a Reservation changes", 20_000, |number| {
         let mut slot = slot(usize::try_from(number).unwrap_or(0) % (HOSTS * PER_HOST));
-        slot.ready = number % 2 == 0;
+        slot.ready = number.is_multiple_of(2);
         black_box(scheduler.reservation_changed(&slot.key.clone(), Some(slot)));
     });
     measure("a Hypervisor changes (building the object included)", 20_000, |number| {

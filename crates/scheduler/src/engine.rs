@@ -177,7 +177,7 @@ impl<'r> Filters<'r> {
         let filter = self.checks.iter().position(|(_, verdict)| removes(verdict));
         filter.or_else(|| {
             let seen = host.seen?;
-            let always = if seen.row.withheld { Some(0) } else { seen.host().nonsense.as_ref().map(|_| 1) };
+            let always = if seen.row.withheld { Some(0) } else { seen.row.unreadable.then_some(1) };
             always.map(|place| self.checks.len() + place)
         })
     }

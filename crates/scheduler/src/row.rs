@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use berth_core::{
     ProjectId,
-    host::{ConditionStatus, Host},
+    host::{Amounts, ConditionStatus, Host},
 };
 
 use crate::symbols::{Symbol, SymbolSet, Symbols};
@@ -18,17 +18,41 @@ pub(crate) enum HypervisorType {
     Unknown,
 }
 
-/// The fixed part of a host, prepared for the filters.
+/// Amounts as numbers to calculate weights with; beyond 2^53 the last bits do not matter for a ranking.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Figures {
+    pub(crate) memory: Option<f64>,
+    pub(crate) cpu: Option<f64>,
+}
+
+impl From<Amounts> for Figures {
+    #[expect(clippy::cast_precision_loss, reason = "a ranking needs no exact bytes")]
+    fn from(amounts: Amounts) -> Self {
+        Self { memory: amounts.memory.map(|memory| memory.get() as f64), cpu: amounts.cpu.map(|cpu| cpu.get() as f64) }
+    }
+}
+
+/// What steps need of a host, side by side in memory: most hosts are judged without touching anything else.
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "one bit per independent question")]
 pub(crate) struct Row {
     /// The conditions let VMs be placed (document 60 section 5.1).
     pub(crate) in_service: bool,
     /// `None` without a zone label.
     pub(crate) zone: Option<Symbol>,
     pub(crate) hypervisor: HypervisorType,
+    pub(crate) arch: Option<Symbol>,
     pub(crate) traits: SymbolSet,
     /// The projects that its aggregates admit (document 60 section 5.12); empty means all.
     pub(crate) tenants: BTreeSet<ProjectId>,
+    /// It names the projects that may use it.
+    pub(crate) exclusive: bool,
+    /// Its capacity makes no sense, so it is not offered.
+    pub(crate) unreadable: bool,
+    /// `status.effectiveCapacity`.
+    pub(crate) capacity: Figures,
+    /// `status.allocation`.
+    pub(crate) allocation: Figures,
     /// Its cluster has not been heard of for too long (document 60 B3).
     pub(crate) withheld: bool,
 }
@@ -48,7 +72,12 @@ impl Row {
                 _ => HypervisorType::Unknown,
             },
             traits,
+            arch: Some(symbols.learn(&host.capabilities.cpu_arch)),
             tenants: tenants(host),
+            exclusive: !host.allowed_projects.is_empty(),
+            unreadable: host.nonsense.is_some(),
+            capacity: host.effective_capacity.into(),
+            allocation: host.allocation.into(),
             withheld,
         }
     }

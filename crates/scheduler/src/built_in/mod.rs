@@ -107,9 +107,10 @@ impl BuiltIn {
         self.lock().fleet.view.all_assumed().len()
     }
 
-    /// How many of them are in doubt.
-    pub fn doubted(&self) -> usize {
-        self.lock().fleet.view.all_assumed().filter(|entry| entry.doubt).count()
+    /// The slots whose entries are in doubt: they end with [`Scheduler::settled`] once somebody has looked.
+    pub fn doubts(&self) -> Vec<SlotKey> {
+        let inner = self.lock();
+        inner.fleet.view.all_assumed().filter(|entry| entry.doubt).map(|entry| entry.key.clone()).collect()
     }
 
     /// How often a host replaced one of the same name in another cluster (document 60 B2).

@@ -1,1 +1,165 @@
-//! Tests.
+//! The worked examples of document 60 and stories of slots, over small clouds.
+
+#![expect(clippy::cloned_ref_to_slice_refs, reason = "a list of one reads better in a table")]
+
+mod capacity;
+mod filters;
+mod pins;
+mod properties;
+mod running;
+mod slots;
+mod waiting;
+mod weighers;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::Future,
+    pin::pin,
+    task::{Context, Poll, Waker},
+};
+
+use berth_core::{
+    Bytes, ClusterName, Cores, HostName, Resources, SlotKey, VmId,
+    flavor::Flavor,
+    host::{Capabilities, ConditionStatus, Host},
+    reservation::{Reservation, ReservationKind},
+};
+
+use crate::{
+    BuiltIn, Decision, Hints, Intent, Pipeline, PipelineSpec, Rank, Request, SchedulerError, Settings, SlotRequest,
+    StepSpec, TieBreak, WholeRequest,
+    engine::{self, Scope},
+    fleet::Fleet,
+};
+
+pub(crate) fn gib(cpu: i64, gib: i64) -> Resources {
+    Resources::new(Bytes::new(gib << 30), Cores::new(cpu))
+}
+
+pub(crate) fn host(name: &str, capacity: Resources) -> Host {
+    Host {
+        name: name.into(),
+        zone: "az".into(),
+        capacity: capacity.into(),
+        effective_capacity: capacity.into(),
+        allocation: Resources::ZERO.into(),
+        conditions: BTreeMap::from([("Ready".to_owned(), ConditionStatus::True)]),
+        capabilities: Capabilities { hypervisor_type: "ch".to_owned(), ..Capabilities::default() },
+        ..Host::default()
+    }
+}
+
+pub(crate) fn key(name: &str) -> SlotKey {
+    SlotKey::new(ClusterName::home(), name)
+}
+
+/// A ready slot of project p1 and group g1.
+pub(crate) fn slot(name: &str, host: &str, size: Resources, vms: &[(&str, Resources)]) -> Reservation {
+    Reservation {
+        key: key(name),
+        kind: ReservationKind::Committed(vms.iter().map(|(vm, size)| ((*vm).into(), *size)).collect()),
+        project: "p1".into(),
+        group: "g1".into(),
+        zone: "az".into(),
+        size,
+        target_host: (!host.is_empty()).then(|| host.into()),
+        status_host: (!host.is_empty()).then(|| host.into()),
+        ready: true,
+    }
+}
+
+pub(crate) fn failover(name: &str, host: &str, size: Resources, vms: &[&str]) -> Reservation {
+    let vms: BTreeSet<VmId> = vms.iter().map(|vm| (*vm).into()).collect();
+    Reservation { kind: ReservationKind::Failover(vms), ..slot(name, host, size, &[]) }
+}
+
+pub(crate) fn flavor(vcpus: u32, memory_mib: u64, specs: &[(&str, &str)]) -> Flavor {
+    let mut extra_specs = BTreeMap::from([("capabilities:hypervisor_type".to_owned(), "CH".to_owned())]);
+    extra_specs.extend(specs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
+    Flavor { name: "f".into(), vcpus, memory_mib, extra_specs }
+}
+
+pub(crate) fn request(vcpus: u32, memory_mib: u64, specs: &[(&str, &str)]) -> Request {
+    Request { project: "p2".into(), ..Request::new("vm", flavor(vcpus, memory_mib, specs)) }
+}
+
+pub(crate) fn with_intent(request: Request, intent: Intent) -> Request {
+    Request { hints: Hints::for_intent(intent), ..request }
+}
+
+pub(crate) fn fleet(hosts: &[Host], reservations: &[Reservation]) -> Fleet {
+    let mut fleet = Fleet::default();
+    for host in hosts {
+        fleet.set_host(host.clone());
+    }
+    for reservation in reservations {
+        fleet.view.set_reservation(reservation.clone());
+    }
+    fleet
+}
+
+pub(crate) fn pipeline(filters: &[StepSpec], weighers: &[StepSpec]) -> Pipeline {
+    let spec = PipelineSpec { filters: filters.to_vec(), weighers: weighers.to_vec(), ..PipelineSpec::default() };
+    let loaded = Pipeline::load(&spec);
+    assert_eq!((loaded.filter_errors, loaded.weigher_errors, loaded.unknown), (vec![], vec![], vec![]));
+    loaded.pipeline.unwrap()
+}
+
+pub(crate) fn run(pipeline: &Pipeline, request: &Request, fleet: &Fleet) -> Result<Decision, SchedulerError> {
+    engine::run(pipeline, request, fleet, Scope::Request, TieBreak::Name)
+}
+
+/// The names of the hosts that one step keeps.
+pub(crate) fn kept(step: &StepSpec, request: &Request, fleet: &Fleet) -> Vec<String> {
+    names(&run(&pipeline(std::slice::from_ref(step), &[]), request, fleet).unwrap().hosts)
+}
+
+pub(crate) fn names(hosts: &[HostName]) -> Vec<String> {
+    hosts.iter().map(ToString::to_string).collect()
+}
+
+pub(crate) fn built_in(hosts: &[Host]) -> BuiltIn {
+    let scheduler = BuiltIn::new(Settings { tie_break: TieBreak::Name, ..Settings::default() });
+    for host in hosts {
+        assert!(scheduler.host_changed(&host.name, Some(host.clone())).is_empty());
+    }
+    scheduler
+}
+
+/// Slot `number` of a commitment that was created at `created`.
+pub(crate) fn wanted(commitment: &str, created: i64, number: u64, size: Resources) -> SlotRequest {
+    SlotRequest {
+        key: key(&format!("{commitment}-{number}")),
+        rank: Rank { created_unix: created, commitment: commitment.into(), number },
+        project: "p1".into(),
+        zone: "az".into(),
+        flavor: flavor(1, 1024, &[("quota:hw_version", "g1")]),
+        size,
+        domain_name: None,
+        pipeline: String::new(),
+        prefer: None,
+        request_id: "req".to_owned(),
+    }
+}
+
+pub(crate) fn whole(slots: Vec<SlotRequest>, all_or_nothing: bool) -> WholeRequest {
+    WholeRequest { slots, all_or_nothing, ..WholeRequest::default() }
+}
+
+/// The object of a slot as the API server shows it once it is created without a host.
+pub(crate) fn unplaced(wanted: &SlotRequest) -> Reservation {
+    Reservation { key: wanted.key.clone(), ready: false, ..slot("", "", wanted.size, &[]) }
+}
+
+/// The same with a host.
+pub(crate) fn placed(wanted: &SlotRequest, host: &str) -> Reservation {
+    Reservation { target_host: Some(host.into()), ..unplaced(wanted) }
+}
+
+/// The built-in scheduler never waits, so one poll gives the answer.
+pub(crate) fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => unreachable!("the built-in scheduler never waits"),
+    }
+}

@@ -20,10 +20,7 @@ impl Filter for AllowedProjects {
             return Ok(Check::Skip);
         }
         Ok(Check::keep(move |candidate| {
-            candidate.seen.is_none_or(|seen| {
-                let allowed = &seen.host().allowed_projects;
-                allowed.is_empty() || allowed.contains(project)
-            })
+            candidate.seen.is_none_or(|seen| !seen.row.exclusive || seen.host().allowed_projects.contains(project))
         }))
     }
 }

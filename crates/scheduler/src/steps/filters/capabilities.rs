@@ -3,11 +3,12 @@
 
 use crate::{
     FilterName,
-    fleet::Seen,
+    fleet::{Fleet, Seen},
     request::HYPERVISOR_TYPE,
     row::HypervisorType,
     run::{Run, StepEvent},
     steps::{Check, Filter},
+    symbols::Symbol,
 };
 
 const CPU_ARCH: &str = "capabilities:cpu_arch";
@@ -33,26 +34,29 @@ impl Filter for Capabilities {
         if wanted.is_empty() || uses_operators {
             return Ok(Check::Skip);
         }
-        let wanted = Wanted::new(&wanted);
+        let wanted = Wanted::new(run.fleet, &wanted);
         Ok(Check::keep(move |candidate| candidate.seen.is_some_and(|seen| wanted.provided_by(run, &seen))))
     }
 }
 
 /// The wish, read once per request.
-struct Wanted<'r> {
+struct Wanted {
     hypervisor: Option<HypervisorType>,
-    arch: Option<&'r str>,
+    arch: Option<Symbol>,
     impossible: bool,
 }
 
-impl<'r> Wanted<'r> {
-    fn new(specs: &[(&'r str, &'r str)]) -> Self {
+impl Wanted {
+    fn new(fleet: &Fleet, specs: &[(&str, &str)]) -> Self {
         let mut wanted = Self { hypervisor: None, arch: None, impossible: false };
         for (key, value) in specs {
             match *key {
                 HYPERVISOR_TYPE if value.eq_ignore_ascii_case("ch") => wanted.hypervisor = Some(HypervisorType::Ch),
                 HYPERVISOR_TYPE if value.eq_ignore_ascii_case("qemu") => wanted.hypervisor = Some(HypervisorType::Qemu),
-                CPU_ARCH => wanted.arch = Some(value),
+                CPU_ARCH => {
+                    wanted.arch = fleet.symbol(value);
+                    wanted.impossible |= wanted.arch.is_none();
+                }
                 _ => wanted.impossible = true,
             }
         }
@@ -60,17 +64,16 @@ impl<'r> Wanted<'r> {
     }
 
     fn provided_by(&self, run: &Run<'_>, seen: &Seen<'_>) -> bool {
-        let capabilities = &seen.host().capabilities;
         if seen.row.hypervisor == HypervisorType::Unknown {
             run.report(StepEvent {
                 step: "filter_capabilities",
                 event: "filter_capabilities_unknown_hypervisor_type",
-                label: Some(("hypervisor_type", capabilities.hypervisor_type.clone())),
+                label: Some(("hypervisor_type", seen.host().capabilities.hypervisor_type.clone())),
             });
             return false;
         }
         !self.impossible
             && self.hypervisor.is_none_or(|wanted| wanted == seen.row.hypervisor)
-            && self.arch.is_none_or(|wanted| wanted == capabilities.cpu_arch)
+            && (self.arch.is_none() || self.arch == seen.row.arch)
     }
 }

@@ -52,7 +52,7 @@ impl Filter for HasEnoughCapacity {
         Ok(Check::keep(move |candidate| {
             candidate.seen.is_some_and(|seen| {
                 // The engine counts hosts with unreadable capacity apart from full ones.
-                seen.host().nonsense.is_some() || rooms.at(seen.id, seen.state).is_some_and(|room| need.fits(room))
+                seen.row.unreadable || rooms.at(seen.id, seen.state).is_some_and(|room| need.fits(room))
             })
         }))
     }

@@ -7,11 +7,12 @@ use berth_capacity_view::Rooms;
 use berth_core::{Resources, host::Amounts};
 use serde::Deserialize;
 
-use super::{ResourceWeights, numbers};
+use super::ResourceWeights;
 use crate::{
     fleet::Seen,
     order::Weighed,
     params::{self, Param},
+    row::Figures,
     run::Run,
     steps::{
         Scores, Weigher,
@@ -66,8 +67,7 @@ impl Weigher for Binpack {
         Scores::each(move |host| {
             let Some(seen) = host.seen else { return 0.0 };
             let blocked = rooms.as_ref().map_or(Resources::ZERO, |rooms| blocked(rooms, &seen));
-            let (memory, cpu) = utilisation(&seen, vm + blocked);
-            self.weights.mean(memory, cpu)
+            self.weights.mean(utilisation(&seen, vm + blocked))
         })
     }
 }
@@ -79,11 +79,9 @@ fn blocked(rooms: &Rooms<'_>, seen: &Seen<'_>) -> Resources {
     before.zip(after).map_or(Resources::ZERO, |(before, after)| (before - after).at_least_zero())
 }
 
-fn utilisation(seen: &Seen<'_>, added: Resources) -> (Option<f64>, Option<f64>) {
-    let (added_memory, added_cpu) = numbers(Amounts::from(added));
-    let (memory, cpu) = numbers(seen.host().allocation);
-    let (memory_capacity, cpu_capacity) = numbers(seen.host().effective_capacity);
-    (share(memory, added_memory, memory_capacity), share(cpu, added_cpu, cpu_capacity))
+fn utilisation(seen: &Seen<'_>, added: Resources) -> Figures {
+    let (used, added, capacity) = (seen.row.allocation, Figures::from(Amounts::from(added)), seen.row.capacity);
+    Figures { memory: share(used.memory, added.memory, capacity.memory), cpu: share(used.cpu, added.cpu, capacity.cpu) }
 }
 
 /// `None` when the host does not say what it has or what is used.

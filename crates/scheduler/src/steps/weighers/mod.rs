@@ -10,10 +10,11 @@ mod prefer_smaller_hosts;
 
 use std::collections::BTreeMap;
 
-use berth_core::host::Amounts;
-
 use super::Weigher;
-use crate::params::{self, NoParams, Param};
+use crate::{
+    params::{self, NoParams, Param},
+    row::Figures,
+};
 
 /// The hint that names the flavor group of the request.
 const RESOURCE_GROUP: &str = "_cortex_resource_group";
@@ -53,18 +54,12 @@ impl ResourceWeights {
     }
 
     /// The weighted mean of what there is a value for; 0 without any.
-    fn mean(self, memory: Option<f64>, cpu: Option<f64>) -> f64 {
-        let parts = [self.memory.zip(memory), self.cpu.zip(cpu)];
+    fn mean(self, values: Figures) -> f64 {
+        let parts = [self.memory.zip(values.memory), self.cpu.zip(values.cpu)];
         let (sum, weights) = parts
             .into_iter()
             .flatten()
             .fold((0.0, 0.0), |(sum, weights), (weight, value)| (sum + weight * value, weights + weight));
         if weights > 0.0 { sum / weights } else { 0.0 }
     }
-}
-
-/// Amounts as numbers to calculate with; beyond 2^53 the last bits do not matter for a ranking.
-#[expect(clippy::cast_precision_loss, reason = "a ranking needs no exact bytes")]
-fn numbers(amounts: Amounts) -> (Option<f64>, Option<f64>) {
-    (amounts.memory.map(|memory| memory.get() as f64), amounts.cpu.map(|cpu| cpu.get() as f64))
 }

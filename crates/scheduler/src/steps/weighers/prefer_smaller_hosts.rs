@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{ResourceWeights, numbers};
+use super::ResourceWeights;
 use crate::{
-    fleet::Candidate,
     order::Weighed,
     params::{self, Param},
+    row::Figures,
     run::Run,
     steps::{Scores, Weigher},
 };
@@ -41,22 +41,18 @@ impl Weigher for PreferSmallerHosts {
 
     fn prepare<'r>(&'r self, _: &'r Run<'r>, hosts: &[Weighed<'r>]) -> Scores<'r> {
         let (mut memory, mut cpu) = (Range::EMPTY, Range::EMPTY);
-        for (host_memory, host_cpu) in hosts.iter().map(|weighed| capacity(&weighed.host)) {
-            memory.add(host_memory);
-            cpu.add(host_cpu);
+        for capacity in hosts.iter().filter_map(|weighed| weighed.host.seen).map(|seen| seen.row.capacity) {
+            memory.add(capacity.memory);
+            cpu.add(capacity.cpu);
         }
         if memory.is_point() && cpu.is_point() {
             return Scores::NoEffect;
         }
         Scores::each(move |host| {
-            let (host_memory, host_cpu) = capacity(host);
-            self.weights.mean(memory.smallness(host_memory), cpu.smallness(host_cpu))
+            let Some(capacity) = host.seen.map(|seen| seen.row.capacity) else { return 0.0 };
+            self.weights.mean(Figures { memory: memory.smallness(capacity.memory), cpu: cpu.smallness(capacity.cpu) })
         })
     }
-}
-
-fn capacity(host: &Candidate<'_>) -> (Option<f64>, Option<f64>) {
-    host.seen.map_or((None, None), |seen| numbers(seen.host().effective_capacity))
 }
 
 #[derive(Clone, Copy)]

@@ -1,0 +1,313 @@
+//! The view equals what its objects say, after any events in any order, and never shows room that is taken.
+
+use std::collections::BTreeMap;
+
+use berth_capacity_view::{Assumed, Question, View};
+use berth_core::{
+    Bytes, ClusterName, Cores, GroupName, HostName, ProjectId, Resources, SlotKey, VmId,
+    block::{blocks_on, free},
+    host::{Amounts, Host},
+    reservation::{Reservation, ReservationKind},
+};
+use proptest::{
+    collection::{btree_map, btree_set, vec},
+    option,
+    prelude::*,
+};
+
+#[derive(Clone, Debug)]
+enum Event {
+    Host(Box<Host>),
+    NoHost(HostName),
+    Reservation(Box<Reservation>),
+    NoReservation(SlotKey),
+    Assume(Assumed),
+    Forget(SlotKey),
+    Doubt(SlotKey),
+    /// A decision pretends and faces the facts again.
+    Pretend(Vec<SlotKey>, Vec<(SlotKey, Resources)>),
+}
+
+/// The same events on plain maps.
+#[derive(Default)]
+struct Model {
+    hosts: BTreeMap<HostName, Host>,
+    reservations: BTreeMap<SlotKey, Reservation>,
+    assumed: BTreeMap<SlotKey, Assumed>,
+}
+
+fn size() -> impl Strategy<Value = Resources> {
+    (0_i64..9, 0_i64..9).prop_map(|(memory, cpu)| Resources::new(Bytes::new(memory), Cores::new(cpu)))
+}
+
+fn host_name() -> impl Strategy<Value = HostName> {
+    "h[0-3]".prop_map(HostName::from)
+}
+
+fn vm() -> impl Strategy<Value = VmId> {
+    "v[0-4]".prop_map(VmId::from)
+}
+
+fn key() -> impl Strategy<Value = SlotKey> {
+    "s[0-5]".prop_map(|name| SlotKey::new(ClusterName::home(), name))
+}
+
+fn host() -> impl Strategy<Value = Host> {
+    let capacity = prop_oneof![9 => size().prop_map(|size| Amounts::from(size + size)), 1 => Just(Amounts::default())];
+    (host_name(), capacity, size(), btree_map(vm(), any::<bool>(), 0..3)).prop_map(
+        |(name, capacity, used, instances)| Host {
+            name,
+            capacity,
+            allocation: used.into(),
+            instances,
+            ..Host::default()
+        },
+    )
+}
+
+fn kind() -> impl Strategy<Value = ReservationKind> {
+    prop_oneof![
+        6 => btree_map(vm(), size(), 0..3).prop_map(ReservationKind::Committed),
+        2 => btree_set(vm(), 0..3).prop_map(ReservationKind::Failover),
+        1 => vm().prop_map(ReservationKind::InFlight),
+        1 => Just(ReservationKind::Other),
+    ]
+}
+
+fn reservation() -> impl Strategy<Value = Reservation> {
+    let owner = ("p[01]", "(g[01])?");
+    (key(), kind(), owner, size(), option::of(host_name()), option::of(host_name()), any::<bool>()).prop_map(
+        |(key, kind, (project, group), size, target_host, status_host, ready)| Reservation {
+            key,
+            kind,
+            project: project.into(),
+            group: group.into(),
+            zone: "az".into(),
+            size,
+            target_host,
+            status_host,
+            ready,
+        },
+    )
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let entry = (key(), host_name(), size(), any::<bool>());
+    prop_oneof![
+        3 => host().prop_map(|host| Event::Host(Box::new(host))),
+        1 => host_name().prop_map(Event::NoHost),
+        5 => reservation().prop_map(|reservation| Event::Reservation(Box::new(reservation))),
+        2 => key().prop_map(Event::NoReservation),
+        4 => entry.prop_map(|(key, host, size, doubt)| Event::Assume(Assumed { key, host, size, doubt })),
+        1 => key().prop_map(Event::Forget),
+        1 => key().prop_map(Event::Doubt),
+        1 => (vec(key(), 0..3), vec((key(), size()), 0..3)).prop_map(|(gone, small)| Event::Pretend(gone, small)),
+    ]
+}
+
+impl Model {
+    fn apply(&mut self, event: &Event) {
+        match event.clone() {
+            Event::Host(host) => drop(self.hosts.insert(host.name.clone(), *host)),
+            Event::NoHost(name) => drop(self.hosts.remove(&name)),
+            Event::Reservation(reservation) => {
+                let shown = |entry: &Assumed| {
+                    Some(&entry.host) == reservation.target_host.as_ref() && entry.size.fits(reservation.size)
+                };
+                let key = &reservation.key;
+                let changed = self.reservations.get(key) != Some(&*reservation);
+                if changed && self.assumed.get(key).is_some_and(shown) {
+                    self.assumed.remove(key);
+                }
+                self.reservations.insert(key.clone(), *reservation);
+            }
+            Event::NoReservation(key) => {
+                if self.reservations.remove(&key).is_some() {
+                    self.assumed.remove(&key);
+                }
+            }
+            Event::Assume(entry) => drop(self.assumed.insert(entry.key.clone(), entry)),
+            Event::Forget(key) => drop(self.assumed.remove(&key)),
+            // Neither changes what is free.
+            Event::Doubt(_) | Event::Pretend(..) => {}
+        }
+    }
+
+    /// The reservations of a host as they are, or as they will be once everything assumed has happened.
+    fn free(&self, host: &Host, with_assumed: bool) -> Amounts {
+        let mut here = self.reservations.clone();
+        for entry in self.assumed.values().filter(|entry| with_assumed && entry.host == host.name) {
+            let promise = match self.reservations.get(&entry.key) {
+                Some(known) => Reservation {
+                    target_host: Some(entry.host.clone()),
+                    size: known.size.max(entry.size),
+                    ..known.clone()
+                },
+                None => plain(entry),
+            };
+            here.insert(entry.key.clone(), promise);
+        }
+        let here: Vec<&Reservation> =
+            here.values().filter(|reservation| reservation.hosts().any(|name| *name == host.name)).collect();
+        let blocks = blocks_on(host, here);
+        free(host, blocks.iter().map(|(_, block)| block))
+    }
+}
+
+fn plain(entry: &Assumed) -> Reservation {
+    Reservation {
+        key: entry.key.clone(),
+        kind: ReservationKind::Committed(BTreeMap::new()),
+        project: ProjectId::default(),
+        group: GroupName::default(),
+        zone: "".into(),
+        size: entry.size,
+        target_host: Some(entry.host.clone()),
+        status_host: None,
+        ready: false,
+    }
+}
+
+fn act(view: &mut View, event: Event) {
+    match event {
+        Event::Host(host) => drop(view.set_host(*host)),
+        Event::NoHost(name) => drop(view.remove_host(&name)),
+        Event::Reservation(reservation) => drop(view.set_reservation(*reservation)),
+        Event::NoReservation(key) => drop(view.remove_reservation(&key)),
+        Event::Assume(entry) => drop(view.assume(entry)),
+        Event::Forget(key) => drop(view.forget(&key)),
+        Event::Doubt(key) => view.doubt(&key),
+        Event::Pretend(release, shrink) => {
+            view.pretend(&release, &shrink);
+            view.face_facts();
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_view_equals_the_formula_over_its_objects_after_every_event(events in vec(event(), 1..40)) {
+        let (mut view, mut model) = (View::default(), Model::default());
+        for event in events {
+            model.apply(&event);
+            act(&mut view, event);
+            prop_assert_eq!(view.host_count(), model.hosts.len());
+            for host in model.hosts.values() {
+                let shown = view.free(&host.name).unwrap();
+                prop_assert_eq!(shown, model.free(host, true), "{}", host.name);
+                let Some((shown, slots)) = shown.known().zip(model.free(host, false).known()) else { continue };
+                prop_assert!(shown.fits(slots), "never above capacity minus VMs minus slots");
+            }
+            prop_assert_eq!(view.drift(), Vec::<HostName>::new());
+        }
+    }
+
+    #[test]
+    fn a_host_is_reported_exactly_when_it_gained_room(events in vec(event(), 1..40)) {
+        let mut view = View::default();
+        for event in events {
+            let rooms = |view: &View| -> BTreeMap<_, _> { view.hosts().map(|(id, state)| (id, state.room())).collect() };
+            let before = rooms(&view);
+            let gained = match event {
+                Event::Reservation(reservation) => view.set_reservation(*reservation),
+                Event::NoReservation(key) => view.remove_reservation(&key),
+                Event::Assume(entry) => view.assume(entry),
+                Event::Forget(key) => view.forget(&key),
+                other => {
+                    act(&mut view, other);
+                    continue;
+                }
+            };
+            for (id, room) in rooms(&view) {
+                let grew = room.zip(before[&id]).is_some_and(|(after, before)| !after.fits(before));
+                prop_assert_eq!(grew, gained.contains(&id));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_assumed_is_never_free_before_it_is_shown(
+        host in host(),
+        entry_size in size(),
+        grown in size(),
+        also_on in option::of(host_name()),
+    ) {
+        let mut view = View::default();
+        let name = host.name.clone();
+        view.set_host(host);
+        let entry = Assumed {
+            key: SlotKey::new(ClusterName::home(), "s"), host: name.clone(), size: entry_size, doubt: false,
+        };
+        let before = view.free(&name).unwrap().known();
+        view.assume(entry.clone());
+        let assumed = view.free(&name).unwrap().known();
+        let mut shown = Reservation { size: entry_size + grown, ..plain(&entry) };
+        shown.status_host = also_on;
+        view.set_reservation(shown);
+        prop_assert!(view.assumed(&entry.key).is_none());
+        prop_assert!(view.placed_by_us(&entry.key));
+        let after = view.free(&name).unwrap().known();
+        if let Some(((before, assumed), after)) = before.zip(assumed).zip(after) {
+            prop_assert_eq!(before - assumed, entry_size);
+            prop_assert!(after.fits(assumed));
+        }
+    }
+
+    #[test]
+    fn what_is_unlocked_never_gives_more_than_the_host_without_it(events in vec(event(), 1..30), own in vm()) {
+        let mut view = View::default();
+        for event in events {
+            act(&mut view, event);
+        }
+        let (project, group) = (ProjectId::from("p0"), GroupName::from("g0"));
+        let all = view.rooms(&Question { count_ungrouped: true, ..Question::default() });
+        let unlocked = view.rooms(&Question {
+            owner: Some((&project, &group)),
+            own_failover: true,
+            vm: Some(&own),
+            ..Question::default()
+        });
+        for (id, state) in view.hosts() {
+            prop_assert_eq!(all.at(id, state), state.room());
+            let bare = state.host().unreserved().known();
+            let Some(((all, unlocked), bare)) = all.at(id, state).zip(unlocked.at(id, state)).zip(bare) else { continue };
+            prop_assert!(all.fits(unlocked) && unlocked.fits(bare));
+        }
+    }
+}
+
+#[test]
+fn a_host_of_another_cluster_with_the_same_name_counts_last_and_is_counted() {
+    let of = |cluster: &str, memory| Host {
+        cluster: cluster.into(),
+        name: "h".into(),
+        capacity: Resources::new(Bytes::new(memory), Cores::new(1)).into(),
+        ..Host::default()
+    };
+    let mut view = View::default();
+    for (cluster, memory) in [("a", 1), ("b", 2), ("b", 3)] {
+        view.set_host(of(cluster, memory));
+    }
+    assert_eq!((view.displaced(), view.host_count()), (1, 1));
+    assert_eq!(view.free(&"h".into()).unwrap().memory, Some(Bytes::new(3)));
+}
+
+#[test]
+fn absurd_sizes_never_make_room() {
+    let huge = Resources::new(Bytes::MAX, Cores::MAX);
+    let small = Resources::new(Bytes::new(8), Cores::new(8));
+    let mut view = View::default();
+    view.set_host(Host { name: "h".into(), capacity: small.into(), ..Host::default() });
+    let (project, group) = (ProjectId::from("p"), GroupName::from("g"));
+    for name in ["a", "b", "c"] {
+        let entry =
+            Assumed { key: SlotKey::new(ClusterName::home(), name), host: "h".into(), size: huge, doubt: false };
+        let owned = if name == "c" { ("other".into(), "g".into()) } else { (project.clone(), group.clone()) };
+        view.set_reservation(Reservation { project: owned.0, group: owned.1, ready: true, ..plain(&entry) });
+    }
+    let rooms = view.rooms(&Question { owner: Some((&project, &group)), ..Question::default() });
+    let (id, state) = view.hosts().next().unwrap();
+    assert!(!small.fits(rooms.at(id, state).unwrap()), "c still blocks everything");
+}

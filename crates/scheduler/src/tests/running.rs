@@ -1,0 +1,191 @@
+//! Document 60 sections 2.3, 2.5, 3.4, 3.5 and 3.10: the engine with steps made for the test.
+
+use super::*;
+use crate::{
+    Candidates, FilterName, Options,
+    order::Weighed,
+    run::Run,
+    shipped,
+    steps::{Check, Filter, Scores, Weigher},
+};
+
+/// Keeps the named hosts, or fails.
+#[derive(Debug)]
+struct Keeps(&'static str, Option<&'static [&'static str]>);
+
+impl Filter for Keeps {
+    fn name(&self) -> FilterName {
+        FilterName { step: self.0, short: self.0 }
+    }
+
+    fn prepare<'r>(&'r self, _: &'r Run<'r>) -> Result<Check<'r>, String> {
+        let names = self.1.ok_or("no data")?;
+        Ok(Check::keep(|host| names.contains(&host.name.as_str())))
+    }
+}
+
+/// Gives each named host its number.
+#[derive(Debug)]
+struct Gives(&'static [(&'static str, f64)]);
+
+impl Weigher for Gives {
+    fn name(&self) -> &'static str {
+        "gives"
+    }
+
+    fn prepare<'r>(&'r self, _: &'r Run<'r>, _: &[Weighed<'r>]) -> Scores<'r> {
+        Scores::each(|host| {
+            let found = self.0.iter().find(|(name, _)| *name == host.name.as_str());
+            found.map_or(f64::NAN, |(_, activation)| *activation)
+        })
+    }
+}
+
+fn custom(filters: Vec<Keeps>, weighers: Vec<(Gives, f64)>) -> Pipeline {
+    Pipeline {
+        name: "custom".to_owned(),
+        ignore_preselection: false,
+        filters: filters.into_iter().map(|filter| Box::new(filter) as Box<dyn Filter>).collect(),
+        weighers: weighers.into_iter().map(|(weigher, by)| (Box::new(weigher) as Box<dyn Weigher>, by)).collect(),
+    }
+}
+
+fn listed(hosts: &[(&str, f64)]) -> Request {
+    let candidates = hosts.iter().map(|(host, weight)| ((*host).into(), *weight)).collect();
+    Request { candidates: Candidates::Listed(candidates), ..request(1, 1024, &[]) }
+}
+
+fn decide(pipeline: &Pipeline, request: &Request) -> Decision {
+    run(pipeline, request, &Fleet::default()).unwrap()
+}
+
+#[test]
+fn document_60_section_3_10_e1_multipliers() {
+    let a = Gives(&[("n1", 1.0), ("n2", 0.5), ("n3", 0.0)]);
+    let b = Gives(&[("n1", 0.9), ("n2", 0.2), ("n3", 0.1)]);
+    let pipeline = custom(vec![], vec![(a, 1.0), (b, -1.0)]);
+    let decision = decide(&pipeline, &listed(&[("n1", 0.0), ("n2", 0.0), ("n3", 0.0)]));
+    assert_eq!(names(&decision.hosts), ["n2", "n1", "n3"]);
+}
+
+#[test]
+fn document_60_section_3_10_e2_saturation() {
+    let ask = listed(&[("n1", 50.0), ("n2", 55.0), ("n3", 60.0)]);
+    assert_eq!(names(&decide(&custom(vec![], vec![]), &ask).hosts), ["n3", "n2", "n1"]);
+    let nothing = custom(vec![], vec![(Gives(&[("n1", 0.0), ("n2", 0.0), ("n3", 0.0)]), 1.0)]);
+    assert_eq!(names(&decide(&nothing, &ask).hosts), ["n1", "n2", "n3"], "all tie, the name decides");
+}
+
+#[test]
+fn document_60_section_3_10_e3_input_weight_against_weigher() {
+    let pipeline = custom(vec![], vec![(Gives(&[("n1", 0.3), ("n2", 0.1)]), 2.0)]);
+    assert_eq!(names(&decide(&pipeline, &listed(&[("n1", 0.2), ("n2", 0.9)])).hosts), ["n2", "n1"]);
+}
+
+#[test]
+fn document_60_section_3_10_e4_with_b2_a_failing_filter_lets_nothing_pass() {
+    let filters = vec![Keeps("f1", Some(&["a", "b"])), Keeps("f2", None), Keeps("f3", Some(&["a", "c"]))];
+    let decision = decide(&custom(filters, vec![]), &listed(&[("a", 0.0), ("b", 0.0), ("c", 0.0)]));
+    assert!(decision.hosts.is_empty());
+    assert_eq!(decision.removed.to_string(), "3 hosts; f1 1, f2 2");
+    assert_eq!((decision.events[0].step, decision.events[0].event), ("f2", "step_failed"));
+    assert_eq!(decision.failed.unwrap().to_string(), "f2 failed: no data");
+}
+
+#[test]
+fn document_60_section_3_10_e5_empty_is_a_success() {
+    let pipeline = custom(vec![Keeps("f", Some(&[]))], vec![(Gives(&[]), 1.0), (Gives(&[]), 1.0)]);
+    let decision = decide(&pipeline, &listed(&[("a", 0.0)]));
+    assert_eq!((decision.hosts, decision.failed), (vec![], None));
+}
+
+#[test]
+fn a_weigher_that_gives_no_number_has_no_effect() {
+    let pipeline = custom(vec![], vec![(Gives(&[("a", 1.0)]), 1.0), (Gives(&[("a", 0.0), ("b", 1.0)]), 1.0)]);
+    assert_eq!(names(&decide(&pipeline, &listed(&[("a", 0.0), ("b", 0.0)])).hosts), ["b", "a"]);
+}
+
+#[test]
+fn a_host_that_is_listed_twice_counts_once() {
+    let decision = decide(&custom(vec![], vec![]), &listed(&[("a", 2.0), ("a", 1.0), ("b", 1.5)]));
+    assert_eq!((names(&decision.hosts), decision.removed.hosts), (vec!["a".into(), "b".into()], 2));
+}
+
+#[test]
+fn document_60_section_2_3_options() {
+    let ask = |options| Request { options, ..listed(&[]) };
+    let refused = |options| run(&custom(vec![], vec![]), &ask(options), &Fleet::default()).unwrap_err().to_string();
+    let read_only = || Options { read_only: true, ..Options::default() };
+    assert_eq!(refused(read_only()), "read-only runs must not write scheduling history: set SkipHistory=true");
+    assert_eq!(
+        refused(Options { skip_history: true, ..read_only() }),
+        "read-only runs cannot create inflight reservations"
+    );
+    assert_eq!(
+        refused(Options { skip_history: true, skip_inflight: true, ..read_only() }),
+        "read-only runs must not write CR reservation allocations: set SkipCommittedResourceTracking=true"
+    );
+    assert!(run(&custom(vec![], vec![]), &ask(Options::read_only()), &Fleet::default()).is_ok());
+}
+
+#[test]
+fn document_60_section_2_5_step_5_inference() {
+    let ask = |specs: &[(&str, &str)]| {
+        let mut request = request(1, 1024, specs);
+        request.flavor.extra_specs.retain(|key, _| specs.iter().any(|(wanted, _)| wanted == key));
+        request
+    };
+    let kvm = ("capabilities:hypervisor_type", "CH");
+    let hana = |value| ("trait:CUSTOM_HANA_EXCLUSIVE_HOST", value);
+    for (specs, expected) in [
+        (vec![kvm, hana("Required")], Ok(shipped::HANA)),
+        (vec![kvm, hana("forbidden")], Ok(shipped::GENERAL_PURPOSE)),
+        (vec![("capabilities:hypervisor_type", "qemu")], Ok(shipped::GENERAL_PURPOSE)),
+        (vec![("capabilities:hypervisor_type", "VMware vCenter Server")], Ok("vmware-general-purpose-load-balancing")),
+        (vec![], Err("failed to determine hypervisor type from request data")),
+        (vec![kvm, hana("maybe")], Err("failed to determine flavor type from request data")),
+    ] {
+        let request = ask(&specs);
+        let name = request.pipeline_name().map_err(|error| error.to_string());
+        assert_eq!(name, expected.map_err(str::to_owned), "{specs:?}");
+    }
+}
+
+#[test]
+fn document_60_section_3_4_all_hosts_need_a_known_hypervisor_type() {
+    let all = Pipeline { ignore_preselection: true, ..custom(vec![], vec![]) };
+    let fleet = fleet(&[host("a", gib(8, 8))], &[]);
+    assert_eq!(names(&run(&all, &listed(&[("ghost", 1.0)]), &fleet).unwrap().hosts), ["a"]);
+    let mut ask = request(1, 1024, &[("capabilities:hypervisor_type", "ironic")]);
+    assert_eq!(
+        run(&all, &ask, &fleet).unwrap_err().to_string(),
+        "cannot gather all placement candidates for hypervisor type \"ironic\""
+    );
+    ask.flavor.extra_specs.clear();
+    assert_eq!(run(&all, &ask, &fleet).unwrap_err().to_string(), "missing hypervisor_type in flavor extra specs: {}");
+}
+
+#[test]
+fn max_candidates_cuts_after_ranking() {
+    let pipeline = custom(vec![], vec![]);
+    for limit in [1, 2] {
+        let options = Options { max_candidates: limit, ..Options::default() };
+        let ask = Request { options, ..listed(&[("a", 1.0), ("b", 3.0), ("c", 2.0)]) };
+        assert_eq!(names(&decide(&pipeline, &ask).hosts), ["b", "c"][..limit].to_vec());
+    }
+}
+
+#[test]
+fn b3_hosts_of_a_withheld_cluster_are_not_offered() {
+    let mut fleet = fleet(&[host("a", gib(8, 8))], &[]);
+    let pipeline = custom(vec![], vec![]);
+    let ask = request(1, 1024, &[]);
+    let cluster = ClusterName::default();
+    assert!(fleet.withhold(&cluster, true).is_empty());
+    let later = host("b", gib(8, 8));
+    fleet.set_host(later);
+    let decision = run(&pipeline, &ask, &fleet).unwrap();
+    assert_eq!((decision.hosts.len(), decision.removed.to_string().as_str()), (0, "2 hosts; cluster not reachable 2"));
+    assert_eq!(fleet.withhold(&cluster, false).len(), 2);
+    assert_eq!(names(&run(&pipeline, &ask, &fleet).unwrap().hosts), ["a", "b"]);
+}

@@ -1,0 +1,187 @@
+//! Stories of commitments whose slots are placed as a whole or one by one (D13, U1, U44).
+
+use super::*;
+use crate::{Placed, Placement, Scheduler, Shortage};
+
+const SIZE: (i64, i64) = (4, 32);
+
+fn size() -> Resources {
+    gib(SIZE.0, SIZE.1)
+}
+
+fn commitment(name: &str, created: i64, slots: u64) -> Vec<SlotRequest> {
+    (0..slots).map(|number| wanted(name, created, number, size())).collect()
+}
+
+/// Hosts with room for so many slots each.
+fn cloud(rooms: &[i64]) -> BuiltIn {
+    let hosts: Vec<Host> = rooms
+        .iter()
+        .enumerate()
+        .map(|(number, room)| host(&format!("h{number}"), gib(SIZE.0 * room, SIZE.1 * room)))
+        .collect();
+    built_in(&hosts)
+}
+
+fn place_all(scheduler: &BuiltIn, request: &WholeRequest) -> (Vec<Option<HostName>>, Option<Shortage>) {
+    match now(scheduler.place_all(request)).unwrap() {
+        Placement::Decided { hosts, shortage } => (hosts, shortage),
+        Placement::Later => unreachable!("the built-in scheduler decides"),
+    }
+}
+
+#[test]
+fn two_commitments_of_four_with_room_for_five_give_exactly_one_whole_placement() {
+    let scheduler = cloud(&[2, 3]);
+    let (first, none) = place_all(&scheduler, &whole(commitment("a", 1, 4), true));
+    assert_eq!((first.iter().flatten().count(), none), (4, None));
+    let (second, shortage) = place_all(&scheduler, &whole(commitment("b", 2, 4), true));
+    assert_eq!(second.iter().flatten().count(), 1, "where each could go");
+    assert_eq!(shortage.unwrap().to_string(), "2 hosts; capacity 2");
+    assert_eq!(scheduler.assumed(), 4, "a refused commitment holds nothing");
+}
+
+#[test]
+fn without_rejection_what_fits_is_kept() {
+    let scheduler = cloud(&[2]);
+    let (hosts, shortage) = place_all(&scheduler, &whole(commitment("a", 1, 3), false));
+    assert_eq!(hosts.iter().map(Option::is_some).collect::<Vec<_>>(), [true, true, false]);
+    assert_eq!((shortage.unwrap().hosts, scheduler.assumed()), (1, 2));
+    assert!(scheduler.waiting_slots().is_empty(), "a slot that does not exist yet cannot be woken");
+}
+
+#[test]
+fn document_60_section_14_1_assumed_room_stays_taken_until_it_is_seen() {
+    let scheduler = built_in(&[host("h1", gib(20, 160))]);
+    let (first, second) = (wanted("a", 1, 0, gib(16, 128)), wanted("b", 2, 0, gib(16, 128)));
+    assert_eq!(now(scheduler.place(&first)), Ok(Placed::Host("h1".into())));
+    assert!(matches!(now(scheduler.place(&second)), Ok(Placed::Nowhere(_))));
+    let room = || scheduler.room(&"h1".into());
+    assert_eq!(room(), Some(gib(4, 32)));
+    let seen = scheduler.reservation_changed(&first.key, Some(placed(&first, "h1")));
+    assert_eq!((seen, room(), scheduler.assumed()), (vec![], Some(gib(4, 32)), 0));
+    assert_eq!(scheduler.applied(&[first.key]), []);
+    assert_eq!(room(), Some(gib(4, 32)), "the slot itself blocks now");
+}
+
+#[test]
+fn an_apply_that_ends_without_an_object_gives_its_room_back() {
+    let scheduler = cloud(&[1]);
+    let slot = wanted("a", 1, 0, size());
+    assert!(matches!(now(scheduler.place(&slot)), Ok(Placed::Host(_))));
+    assert_eq!(scheduler.applied(&[slot.key]), []);
+    assert_eq!((scheduler.assumed(), scheduler.room(&"h0".into())), (0, Some(size())));
+}
+
+#[test]
+fn a_write_in_doubt_keeps_its_room_until_it_is_settled() {
+    let scheduler = cloud(&[1, 1]);
+    let slot = wanted("a", 1, 0, size());
+    assert_eq!(now(scheduler.place(&slot)), Ok(Placed::Host("h0".into())));
+    scheduler.in_doubt(&slot.key);
+    assert_eq!(scheduler.applied(std::slice::from_ref(&slot.key)), []);
+    assert_eq!((scheduler.assumed(), scheduler.doubts().len()), (1, 1));
+    assert_eq!(now(scheduler.place(&slot)), Ok(Placed::Host("h0".into())), "repeating the write is safe");
+    let grown = SlotRequest { size: gib(5, 32), ..slot.clone() };
+    assert!(matches!(now(scheduler.place(&grown)), Err(SchedulerError::InDoubt { .. })));
+    assert_eq!(scheduler.settled(&slot.key), []);
+    assert_eq!(scheduler.assumed(), 0);
+}
+
+#[test]
+fn an_observation_settles_what_is_in_doubt() {
+    let scheduler = cloud(&[1]);
+    let slot = wanted("a", 1, 0, size());
+    assert!(matches!(now(scheduler.place(&slot)), Ok(Placed::Host(_))));
+    scheduler.in_doubt(&slot.key);
+    let _ = scheduler.reservation_changed(&slot.key, Some(unplaced(&slot)));
+    assert_eq!(scheduler.doubts().len(), 1, "an older sight settles nothing");
+    let _ = scheduler.reservation_changed(&slot.key, Some(placed(&slot, "h0")));
+    assert_eq!(scheduler.doubts().len(), 0);
+    let _ = scheduler.reservation_changed(&slot.key, None);
+    assert_eq!(scheduler.room(&"h0".into()), Some(size()));
+}
+
+#[test]
+fn u44_released_and_shrunk_room_counts_for_the_plan_alone() {
+    let scheduler = cloud(&[2]);
+    let (old, big) = (wanted("a", 1, 0, size()), wanted("a", 1, 1, size()));
+    for slot in [&old, &big] {
+        let _ = scheduler.reservation_changed(&slot.key, Some(placed(slot, "h0")));
+    }
+    let new = vec![wanted("a", 1, 2, gib(6, 48))];
+    assert!(place_all(&scheduler, &whole(new.clone(), true)).1.is_some());
+    let plan = WholeRequest {
+        release: vec![old.key.clone()],
+        shrink: vec![(big.key.clone(), gib(2, 16))],
+        ..whole(new.clone(), true)
+    };
+    assert_eq!(place_all(&scheduler, &plan).0, [Some("h0".into())]);
+    assert_eq!(scheduler.room(&"h0".into()), Some(gib(-6, -48)), "both count until the release is seen");
+    let other = wanted("b", 2, 0, gib(1, 1));
+    assert!(matches!(now(scheduler.place(&other)), Ok(Placed::Nowhere(_))), "nobody else gets the room");
+    assert_eq!(scheduler.reservation_changed(&old.key, None), []);
+    let shrunk = Reservation { size: gib(2, 16), ..placed(&big, "h0") };
+    assert_eq!(scheduler.reservation_changed(&big.key, Some(shrunk)), []);
+    assert_eq!(scheduler.room(&"h0".into()), Some(Resources::ZERO));
+}
+
+#[test]
+fn a_repeated_plan_gets_the_same_hosts() {
+    let scheduler = cloud(&[2, 2]);
+    let plan = whole(commitment("a", 1, 3), true);
+    let first = place_all(&scheduler, &plan);
+    assert_eq!(place_all(&scheduler, &plan), first);
+    assert_eq!(scheduler.assumed(), 3);
+}
+
+#[test]
+fn a_kept_host_that_is_no_longer_good_is_given_up() {
+    let scheduler = cloud(&[1, 1]);
+    let slot = wanted("a", 1, 0, size());
+    assert_eq!(now(scheduler.place(&slot)), Ok(Placed::Host("h0".into())));
+    let closed = Host { zone: "elsewhere".into(), ..host("h0", size()) };
+    let _ = scheduler.host_changed(&"h0".into(), Some(closed));
+    assert_eq!(now(scheduler.place(&slot)), Ok(Placed::Host("h1".into())));
+    assert_eq!(scheduler.assumed(), 1);
+}
+
+#[test]
+fn a_former_host_is_preferred_if_it_passes() {
+    let scheduler = cloud(&[2, 2]);
+    let slot = SlotRequest { prefer: Some("h1".into()), ..wanted("a", 1, 0, size()) };
+    assert_eq!(now(scheduler.place(&slot)), Ok(Placed::Host("h1".into())));
+    let gone = SlotRequest { prefer: Some("gone".into()), ..wanted("a", 1, 1, size()) };
+    assert!(matches!(now(scheduler.place(&gone)), Ok(Placed::Host(_))));
+}
+
+#[test]
+fn a_slot_is_not_in_its_own_way() {
+    let scheduler = cloud(&[1]);
+    let slot = wanted("a", 1, 0, size());
+    let _ = scheduler.reservation_changed(&slot.key, Some(placed(&slot, "h0")));
+    assert_eq!(now(scheduler.place(&slot)), Ok(Placed::Host("h0".into())));
+    assert_eq!(scheduler.room(&"h0".into()), Some(Resources::ZERO));
+}
+
+#[test]
+fn u37_a_failing_filter_or_an_unknown_pipeline_is_an_error() {
+    let scheduler = cloud(&[1]);
+    let no_cores = wanted("a", 1, 0, gib(0, 1));
+    let error = now(scheduler.place(&no_cores)).unwrap_err();
+    assert_eq!(error.to_string(), "filter_has_enough_capacity failed: flavor has 0 vcpus");
+    let unknown = SlotRequest { pipeline: "kvm-foo".to_owned(), ..wanted("a", 1, 1, size()) };
+    let request = whole(vec![wanted("a", 1, 2, size()), unknown], false);
+    assert_eq!(now(scheduler.place_all(&request)), Err(SchedulerError::Pipeline("kvm-foo".to_owned())));
+    assert_eq!(scheduler.assumed(), 0, "a plan that fails holds nothing");
+}
+
+#[test]
+fn a_probe_changes_nothing_and_must_say_so() {
+    let scheduler = cloud(&[1, 3]);
+    let mut request = request(4, 32 * 1024, &[]);
+    assert!(matches!(now(scheduler.probe(&request)), Err(SchedulerError::Options(_))));
+    request.options = crate::Options::read_only();
+    assert_eq!(names(&now(scheduler.probe(&request)).unwrap()).len(), 2);
+    assert_eq!(scheduler.assumed(), 0);
+}

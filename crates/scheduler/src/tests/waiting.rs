@@ -1,0 +1,142 @@
+//! Stories of the waiting list (U43).
+
+use super::*;
+use crate::{Pin, Placed, Scheduler};
+
+fn size() -> Resources {
+    gib(4, 32)
+}
+
+/// A full cloud of one host with one slot of `old`, and these slots waiting in the order in which they came.
+fn full(waiting: &[&SlotRequest]) -> (BuiltIn, SlotRequest) {
+    let scheduler = built_in(&[host("h", size())]);
+    let old = wanted("old", 0, 0, size());
+    let _ = scheduler.reservation_changed(&old.key, Some(placed(&old, "h")));
+    for slot in waiting {
+        let _ = scheduler.reservation_changed(&slot.key, Some(unplaced(slot)));
+        assert!(matches!(now(scheduler.place(slot)), Ok(Placed::Nowhere(_))));
+    }
+    (scheduler, old)
+}
+
+#[test]
+fn released_room_goes_to_the_oldest_commitment() {
+    let (young, aged) = (wanted("a", 2, 0, size()), wanted("b", 1, 0, size()));
+    let (scheduler, old) = full(&[&young, &aged]);
+    assert_eq!(
+        scheduler.waiting_slots().iter().map(|(slot, _)| &slot.key).collect::<Vec<_>>(),
+        [&aged.key, &young.key]
+    );
+    assert_eq!(scheduler.reservation_changed(&old.key, None), [aged.key.clone()]);
+    assert_eq!((scheduler.assumed(), scheduler.waiting(&aged.key)), (1, None));
+    assert_eq!(scheduler.waiting(&young.key).unwrap().to_string(), "1 host; capacity 1");
+    assert!(matches!(now(scheduler.place(&young)), Ok(Placed::Nowhere(_))), "the room is kept");
+    assert_eq!(now(scheduler.place(&aged)), Ok(Placed::Host("h".into())));
+    assert_eq!(scheduler.reservation_changed(&aged.key, Some(placed(&aged, "h"))), []);
+    assert_eq!(scheduler.assumed(), 0);
+}
+
+#[test]
+fn commitments_of_the_same_age_are_ordered_by_uuid_and_their_slots_by_number() {
+    let slots = [wanted("b", 1, 0, size()), wanted("a", 1, 10, size()), wanted("a", 1, 9, size())];
+    let (scheduler, _) = full(&slots.iter().collect::<Vec<_>>());
+    let order: Vec<String> = scheduler.waiting_slots().iter().map(|(slot, _)| slot.key.name.to_string()).collect();
+    assert_eq!(order, ["a-9", "a-10", "b-0"]);
+    let woken = scheduler.host_changed(&"h2".into(), Some(host("h2", gib(8, 64))));
+    assert_eq!(woken, [slots[2].key.clone(), slots[1].key.clone()], "a commitment's slots together");
+}
+
+#[test]
+fn room_that_the_oldest_cannot_use_goes_on() {
+    let (large, small) = (wanted("a", 1, 0, gib(8, 64)), wanted("b", 2, 0, size()));
+    let (scheduler, old) = full(&[&large, &small]);
+    assert_eq!(scheduler.reservation_changed(&old.key, None), [small.key]);
+    assert!(scheduler.waiting(&large.key).is_some());
+}
+
+#[test]
+fn every_way_to_free_room_serves_the_list() {
+    let slot = wanted("a", 1, 0, size());
+    let shrunk = |old: &SlotRequest| Reservation { size: gib(1, 1), ..placed(old, "h") };
+    let (scheduler, old) = full(&[&slot]);
+    let grown = host("h", gib(8, 64));
+    assert_eq!(scheduler.host_changed(&"h".into(), Some(grown)), [slot.key.clone()], "the host grew");
+    drop((scheduler, old));
+
+    let small = wanted("a", 1, 0, gib(3, 31));
+    let (scheduler, old) = full(&[&small]);
+    assert_eq!(scheduler.reservation_changed(&old.key, Some(shrunk(&old))), [small.key], "a slot shrank");
+
+    let (scheduler, old) = full(&[&slot]);
+    assert_eq!(
+        scheduler.reservation_changed(&old.key, Some(unplaced(&old))),
+        [slot.key.clone()],
+        "a slot lost its host"
+    );
+
+    let (scheduler, old) = full(&[&slot]);
+    let with_vm = Host { allocation: size().into(), ..host("h2", size()) };
+    assert_eq!(scheduler.host_changed(&"h2".into(), Some(with_vm)), []);
+    assert_eq!(scheduler.host_changed(&"h2".into(), Some(host("h2", size()))), [slot.key.clone()], "a VM left");
+    drop(old);
+
+    let (scheduler, _) = full(&[&slot]);
+    let elsewhere = Host { zone: "other".into(), ..host("h2", size()) };
+    assert_eq!(scheduler.host_changed(&"h2".into(), Some(elsewhere)), []);
+    assert_eq!(scheduler.host_changed(&"h2".into(), Some(host("h2", size()))), [slot.key], "the host moved");
+}
+
+#[test]
+fn an_assume_entry_that_is_dropped_serves_the_list() {
+    let scheduler = built_in(&[host("h", size())]);
+    let (first, second) = (wanted("a", 1, 0, size()), wanted("b", 2, 0, size()));
+    assert!(matches!(now(scheduler.place(&first)), Ok(Placed::Host(_))));
+    assert!(matches!(now(scheduler.place(&second)), Ok(Placed::Nowhere(_))));
+    assert_eq!(scheduler.applied(std::slice::from_ref(&first.key)), [second.key.clone()]);
+    assert!(matches!(now(scheduler.place(&first)), Ok(Placed::Nowhere(_))));
+    scheduler.in_doubt(&second.key);
+    assert_eq!(scheduler.settled(&second.key), [first.key]);
+}
+
+#[test]
+fn slots_that_were_woken_meanwhile_are_handed_out_at_the_end_of_the_apply() {
+    let scheduler = built_in(&[host("h", size()), host("i", gib(5, 33))]);
+    let (mine, other) = (wanted("a", 2, 0, size()), wanted("b", 1, 0, size()));
+    assert_eq!(now(scheduler.place(&mine)), Ok(Placed::Host("h".into())));
+    assert_eq!(now(scheduler.place(&wanted("c", 3, 0, gib(2, 16)))), Ok(Placed::Host("i".into())));
+    assert!(matches!(now(scheduler.place(&other)), Ok(Placed::Nowhere(_))));
+    let pin = Pin { key: mine.key.clone(), host: "i".into(), size: gib(3, 16), zone: "az".into() };
+    assert_eq!(now(scheduler.pin(&pin)), Ok(true), "which gives up h");
+    assert_eq!(scheduler.applied(&[]), [other.key]);
+}
+
+#[test]
+fn a_slot_with_a_host_and_a_deleted_slot_leave_the_list() {
+    let (a, b) = (wanted("a", 1, 0, size()), wanted("b", 2, 0, size()));
+    let (scheduler, _) = full(&[&a, &b]);
+    let _ = scheduler.reservation_changed(&a.key, Some(placed(&a, "elsewhere")));
+    let _ = scheduler.reservation_changed(&b.key, None);
+    assert!(scheduler.waiting_slots().is_empty());
+}
+
+#[test]
+fn what_is_kept_for_a_slot_is_free_when_somebody_else_chose() {
+    let (a, b) = (wanted("a", 1, 0, size()), wanted("b", 2, 0, size()));
+    let (scheduler, old) = full(&[&a, &b]);
+    assert_eq!(scheduler.reservation_changed(&old.key, None), [a.key.clone()]);
+    let by_hand = scheduler.reservation_changed(&a.key, Some(placed(&a, "elsewhere")));
+    assert_eq!(by_hand, [b.key.clone()]);
+    assert_eq!(scheduler.reservation_changed(&b.key, None), []);
+    assert_eq!(scheduler.assumed(), 0, "a deleted slot keeps nothing");
+}
+
+#[test]
+fn b3_a_cluster_that_is_heard_of_again_serves_the_list() {
+    let scheduler = built_in(&[host("h", size())]);
+    let cluster = ClusterName::default();
+    assert_eq!(scheduler.withhold_cluster(&cluster, true), []);
+    let slot = wanted("a", 1, 0, size());
+    let Ok(Placed::Nowhere(shortage)) = now(scheduler.place(&slot)) else { unreachable!() };
+    assert_eq!(shortage.to_string(), "1 host; cluster not reachable 1");
+    assert_eq!(scheduler.withhold_cluster(&cluster, false), [slot.key]);
+}
