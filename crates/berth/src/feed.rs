@@ -118,5 +118,3 @@ fn object_key(key: &SlotKey) -> ObjectKey {
     ObjectKey::new(key.cluster.clone(), key.name.as_str())
 }
 
-#[cfg(test)]
-mod tests;

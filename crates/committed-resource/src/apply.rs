@@ -99,8 +99,9 @@ impl<S: Scheduler> Apply<'_, S> {
     }
 }
 
-/// Runs all, several at once, to the end; then the first error counts, so that no write is left half known.
+/// Runs all, several at once, to the end, so that no write is left half known; then the first error in the order of the
+/// plan counts, so that the same trouble always reads the same.
 async fn all(steps: Vec<BoxFuture<'_, Result<(), Error>>>) -> Result<(), Error> {
-    let results: Vec<_> = stream::iter(steps).buffer_unordered(CONCURRENT_WRITES).collect().await;
+    let results: Vec<_> = stream::iter(steps).buffered(CONCURRENT_WRITES).collect().await;
     results.into_iter().collect()
 }

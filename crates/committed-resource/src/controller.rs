@@ -82,11 +82,11 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         let Some(object) = self.commitments.store().get(&key) else { return outcome.map(|()| Next::Done) };
         match outcome {
             Ok(()) => self.report(&key, &object, &decided).await,
-            Err(error) if error.class() == Class::User => {
+            Err(error) if error.class() == Class::Soon => Err(error),
+            Err(error) => {
                 self.report(&key, &object, &Decided::waiting(error.to_string())).await?;
                 Err(error)
             }
-            Err(error) => Err(error),
         }
     }
 

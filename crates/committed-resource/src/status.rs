@@ -58,6 +58,7 @@ pub fn report(after: &Facts, decided: &Decided, delays: Delays, now: Timestamp) 
     let again = match says.as_ref().map(|says| (says.reason, says.message.as_str())) {
         Some((Reason::Reserving, texts::WAITING_FOR_PLACEMENT)) => Some(delays.cap),
         Some((Reason::Reserving, _)) => Some(retry_delay(delays.retry, delays.cap, after.reserving_for(now))),
+        Some((Reason::Releasing, _)) => Some(delays.retry),
         None if matches!(decided.plan.course, Course::Wait(_)) => Some(delays.retry),
         _ => None,
     };
@@ -83,7 +84,7 @@ fn says(after: &Facts, decided: &Decided) -> Option<Says> {
             let detail = format!("{served} has the same spec.commitmentUUID and is served; delete one of the two");
             Some(Says::no(Reason::DuplicateUuid, texts::NOT_SERVED).detailed(Some(detail)))
         }
-        Course::Wait(_) if after.is_accepted() || after.is_rejected() => None,
+        Course::Wait(_) if after.verdict().is_some_and(|said| said.reason != Some(Reason::Reserving)) => None,
         Course::Wait(why) => Some(Says::no(Reason::Reserving, why.as_str())),
         Course::Refused { text, retry, .. } => {
             Some(Says::no(if *retry { Reason::Reserving } else { Reason::Rejected }, text.as_str()))

@@ -103,6 +103,27 @@ fn what_waits_says_why_unless_it_was_accepted() {
 }
 
 #[test]
+fn d1_a_deletion_that_waits_for_a_cluster_is_looked_at_again() {
+    let mut before = facts("60Gi", vec![slot(0, 60, 15, Some("h"))]);
+    (before.deleting, before.unreadable) = (true, vec!["remote".into()]);
+    before.partial = Some("its watch fails".to_owned());
+    let decided = decided(&mut before, &Room::of(0));
+    let report = reported(&before, &decided);
+    assert_eq!(told(&report), (false, Reason::Releasing, "waiting for slots in cluster remote".to_owned()));
+    assert_eq!(report.again, Some(DELAYS.retry));
+}
+
+#[test]
+fn what_is_over_stays_over_while_its_slots_cannot_be_read() {
+    let mut before = facts("60Gi", vec![slot(0, 60, 15, Some("h"))]);
+    before.partial = Some("its watch fails".to_owned());
+    before.ready = Some(said(ConditionStatus::False, Reason::Inactive(CommitmentState::Expired), "", 0));
+    let decided = decided(&mut before, &Room::of(0));
+    let report = reported(&before, &decided);
+    assert_eq!((report.says, report.again), (None, Some(DELAYS.retry)));
+}
+
+#[test]
 fn acceptance_takes_a_copy_of_the_spec() {
     let says = Says { ready: true, ..Says::no(Reason::Accepted, texts::RESERVED) };
     let object = object(&json!({}));
