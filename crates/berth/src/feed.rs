@@ -118,3 +118,5 @@ fn object_key(key: &SlotKey) -> ObjectKey {
     ObjectKey::new(key.cluster.clone(), key.name.as_str())
 }
 
+#[cfg(test)]
+mod tests;

@@ -187,10 +187,8 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             return;
         }
         info!(commitment = %key.name, reason = after.reason, message = after.message, "commitment changed");
-        let failed =
-            [Reason::Rejected, Reason::Reserving, Reason::DuplicateUuid].iter().any(|r| r.as_str() == after.reason);
         let event = Event {
-            kind: if failed { EventKind::Warning } else { EventKind::Normal },
+            kind: if is_failure(&after) { EventKind::Warning } else { EventKind::Normal },
             reason: after.reason,
             action: "Reserve".to_owned(),
             note: after.message,
