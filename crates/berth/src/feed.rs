@@ -30,7 +30,9 @@ pub(crate) struct Queues {
 
 impl Queues {
     pub(crate) fn wake_slots(&self, slots: &[SlotKey]) {
-        slots.iter().for_each(|slot| self.slots.wake(&object_key(slot)));
+        for slot in slots {
+            self.slots.wake(&object_key(slot));
+        }
     }
 }
 

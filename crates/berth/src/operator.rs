@@ -235,12 +235,11 @@ impl Parts {
 
     async fn wind_down(&mut self) {
         let all = async { while self.running.join_next().await.is_some() {} };
-        match tokio::time::timeout(SHUTDOWN, all).await {
-            Ok(()) => info!("stopped"),
-            Err(_) => error!(
-                parts = self.running.len(),
-                "stopped with work under way; what it wrote is looked at again at the next start"
-            ),
+        if tokio::time::timeout(SHUTDOWN, all).await.is_ok() {
+            info!("stopped");
+        } else {
+            let parts = self.running.len();
+            error!(parts, "stopped with work under way; what it wrote is looked at again at the next start");
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use berth_cluster::{Class, Classified, Event, EventKind, Events, FlavorGroupsCache, Next, ObjectKey, Writer, Written};
-use berth_core::SlotKey;
 use berth_crds::{
     CommittedResource, Condition, Reservation,
     conditions::{
@@ -12,7 +11,7 @@ use berth_crds::{
     },
     labels,
 };
-use berth_scheduler::{DomainNames, PipelineChoice, Scheduler, SchedulerError, pipeline_for};
+use berth_scheduler::{DomainNames, PipelineChoice, Scheduler, SchedulerError, WakeSlots, pipeline_for};
 use berth_telemetry::clock::Clock;
 use kube::{Resource, ResourceExt};
 use tracing::{debug, info};
@@ -62,7 +61,7 @@ pub struct CommittedResourceController<S, D> {
     /// The configuration.
     pub settings: Settings,
     /// Wakes slots that a host was found for.
-    pub wake_slots: Arc<dyn Fn(&[SlotKey]) + Send + Sync>,
+    pub wake_slots: WakeSlots,
 }
 
 impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {

@@ -116,10 +116,8 @@ fn reserve(after: &Facts, decided: &Decided) -> Says {
 fn shortage(after: &Facts, decided: &Decided) -> Option<String> {
     let shortage = decided.shortage.as_ref().or(after.shortage.as_ref())?;
     let zone = &after.spec.zone;
-    Some(match nothing_in_zone(shortage) {
-        true => format!("{shortage}; no host is in zone {zone}, correct spec.availabilityZone or label hosts with it"),
-        false => shortage.to_string(),
-    })
+    let nothing_there = format!("; no host is in zone {zone}, correct spec.availabilityZone or label hosts with it");
+    Some(format!("{shortage}{}", if nothing_in_zone(shortage) { &nothing_there } else { "" }))
 }
 
 fn nothing_in_zone(shortage: &Shortage) -> bool {

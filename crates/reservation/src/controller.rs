@@ -17,7 +17,7 @@ use berth_crds::{
     facts, labels,
 };
 use berth_scheduler::{
-    DomainNames, PipelineChoice, Placed, Placement, Scheduler, SchedulerError, SlotRequest, WholeRequest,
+    DomainNames, PipelineChoice, Placed, Placement, Scheduler, SchedulerError, SlotRequest, WakeSlots, WholeRequest,
 };
 use berth_telemetry::clock::Clock;
 use kube::{Resource, ResourceExt};
@@ -67,7 +67,7 @@ pub struct Parts<S, D> {
     /// The configuration.
     pub settings: Settings,
     /// Wakes slots that a host was found for.
-    pub wake_slots: Arc<dyn Fn(&[SlotKey]) + Send + Sync>,
+    pub wake_slots: WakeSlots,
 }
 
 /// Puts slots into force on hosts and keeps them there.

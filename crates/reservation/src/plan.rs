@@ -85,7 +85,7 @@ fn on_host(facts: &Facts, host: &HostName, delays: Delays) -> Plan {
     let holds = in_force || !facts.slot.expected.is_empty();
     match facts.host {
         HostFact::Missing(time) if time >= delays.grace => Step::Revoke(Revocation::HostGone(host.clone())).done(),
-        HostFact::Missing(time) if holds => Step::Nothing.again(delays.grace - time),
+        HostFact::Missing(time) if holds => Step::Nothing.again(delays.grace.saturating_sub(time)),
         HostFact::Missing(_) => Step::Revoke(Revocation::NoSuchHost(host.clone())).done(),
         HostFact::Unreadable if !in_force => Step::Nothing.again(delays.retry),
         HostFact::Exists | HostFact::Unreadable if in_force => in_place(facts, delays),

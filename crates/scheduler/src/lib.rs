@@ -41,6 +41,6 @@ pub use pipeline::{Loaded, Pipeline, PipelineSpec, Pipelines, StepSpec};
 pub use pipeline_choice::{PipelineChoice, pipeline_for};
 pub use request::{Candidates, Destination, InstanceGroup, Options, Request, ReservationType};
 pub use run::StepEvent;
-pub use scheduler::Scheduler;
+pub use scheduler::{Scheduler, WakeSlots};
 pub use shortage::{FilterName, Shortage};
 pub use slot::{Pin, Placed, Placement, Rank, SlotRequest, Verdict, WholeRequest};

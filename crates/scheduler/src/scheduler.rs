@@ -1,11 +1,14 @@
 //! The one interface behind which slots find hosts, whoever decides: the scheduler in this process or an external
 //! one (D4). Controllers know only this.
 
-use std::future::Future;
+use std::{future::Future, sync::Arc};
 
 use berth_core::{HostName, Resources, SlotKey};
 
 use crate::{Pin, Placed, Placement, Request, SchedulerError, Shortage, SlotRequest, Verdict, WholeRequest};
+
+/// Wakes slots that a host was found for: what a controller does with the keys that a [`Scheduler`] returns.
+pub type WakeSlots = Arc<dyn Fn(&[SlotKey]) + Send + Sync>;
 
 /// Gives slots hosts and remembers what it gave until it is seen (U1, U42).
 ///

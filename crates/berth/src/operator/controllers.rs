@@ -6,7 +6,7 @@ use berth_cluster::{Clusters, ControllerOptions, Events, FlavorGroupsCache, Obje
 use berth_committed_resource::{CommittedResourceController, Delays, Limits, Settings};
 use berth_core::SlotKey;
 use berth_reservation::{Parts as SlotParts, ReservationController};
-use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
+use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice, WakeSlots};
 use berth_telemetry::{clock::SystemClock, config::Configuration};
 
 use super::{OperatorMetrics, Parts};
@@ -92,9 +92,9 @@ impl World<'_> {
         Writer::new(store.clone(), self.clusters.clone()).counted(self.metrics.cluster.writes.clone())
     }
 
-    fn wake_slots(&self) -> Arc<dyn Fn(&[SlotKey]) + Send + Sync> {
+    fn wake_slots(&self) -> WakeSlots {
         let queues = self.queues.clone();
-        Arc::new(move |slots| queues.wake_slots(slots))
+        Arc::new(move |slots: &[SlotKey]| queues.wake_slots(slots))
     }
 
     fn pipelines(&self) -> PipelineChoice {
