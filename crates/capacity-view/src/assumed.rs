@@ -27,12 +27,16 @@ impl Assumed {
         reservation.target_host.as_ref() == Some(&self.host) && self.size.fits(reservation.size)
     }
 
-    /// The slot as it will stand once the write is seen: with the VMs that the object expects, and never smaller than
-    /// the object says. What it blocks besides the object is the entry's part.
+    /// The slot as it will stand once the write is seen: with the VMs that the object expects and, where the object
+    /// stands on this host already, never smaller than that. What it blocks besides the object is the entry's part.
     pub(crate) fn promise(&self, recorded: Option<&Reservation>) -> Reservation {
         let target_host = Some(self.host.clone());
         match recorded {
-            Some(known) => Reservation { target_host, size: known.size.max(self.size), ..known.clone() },
+            Some(known) => {
+                let here = known.hosts().any(|host| *host == self.host);
+                let size = if here { known.size.max(self.size) } else { self.size };
+                Reservation { target_host, size, ..known.clone() }
+            }
             None => Reservation {
                 key: self.key.clone(),
                 kind: ReservationKind::Committed(BTreeMap::new()),

@@ -138,11 +138,11 @@ impl Model {
         let mut here = self.reservations.clone();
         for entry in self.assumed.values().filter(|entry| with_assumed && entry.host == host.name) {
             let promise = match self.reservations.get(&entry.key) {
-                Some(known) => Reservation {
-                    target_host: Some(entry.host.clone()),
-                    size: known.size.max(entry.size),
-                    ..known.clone()
-                },
+                Some(known) => {
+                    let stands = known.hosts().any(|name| *name == host.name);
+                    let size = if stands { known.size.max(entry.size) } else { entry.size };
+                    Reservation { target_host: Some(entry.host.clone()), size, ..known.clone() }
+                }
                 None => plain(entry),
             };
             here.insert(entry.key.clone(), promise);

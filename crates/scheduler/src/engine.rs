@@ -101,11 +101,12 @@ pub(crate) fn weigh<'r>(
 
 /// The filters of a pipeline, ready for one request.
 pub(crate) struct Filters<'r> {
-    checks: Vec<(FilterName, Verdict<'r>)>,
+    checks: Vec<(FilterName, Ready<'r>)>,
     pub(crate) failed: Option<SchedulerError>,
 }
 
-enum Verdict<'r> {
+/// A filter that has looked at the request.
+enum Ready<'r> {
     Keep(Box<dyn Fn(&Candidate<'r>) -> bool + 'r>),
     /// The filter has failed: it lets no host pass.
     Nothing,
@@ -121,11 +122,11 @@ impl<'r> Filters<'r> {
             let name = filter.name();
             match filter.prepare(run) {
                 Ok(Check::Skip) => {}
-                Ok(Check::Keep(keep)) => filters.checks.push((name, Verdict::Keep(keep))),
+                Ok(Check::Keep(keep)) => filters.checks.push((name, Ready::Keep(keep))),
                 Err(reason) => {
                     run.report(StepEvent { step: name.step, event: "step_failed", label: None });
                     filters.failed.get_or_insert(SchedulerError::Step { step: name.step, reason });
-                    filters.checks.push((name, Verdict::Nothing));
+                    filters.checks.push((name, Ready::Nothing));
                 }
             }
         }
@@ -170,11 +171,11 @@ impl<'r> Filters<'r> {
 
     /// What removes a host first, as a place among the checks and what always removes.
     fn objection(&self, host: &Candidate<'r>) -> Option<usize> {
-        let removes = |verdict: &Verdict<'r>| match verdict {
-            Verdict::Keep(keep) => !keep(host),
-            Verdict::Nothing => true,
+        let removes = |ready: &Ready<'r>| match ready {
+            Ready::Keep(keep) => !keep(host),
+            Ready::Nothing => true,
         };
-        let filter = self.checks.iter().position(|(_, verdict)| removes(verdict));
+        let filter = self.checks.iter().position(|(_, ready)| removes(ready));
         filter.or_else(|| {
             let seen = host.seen?;
             let always = if seen.row.withheld { Some(0) } else { seen.row.unreadable.then_some(1) };

@@ -1,7 +1,7 @@
 //! Stories of the waiting list (U43).
 
 use super::*;
-use crate::{Pin, Placed, Scheduler};
+use crate::{Pin, Placed, Placement, Scheduler};
 
 fn size() -> Resources {
     gib(4, 32)
@@ -139,4 +139,32 @@ fn b3_a_cluster_that_is_heard_of_again_serves_the_list() {
     let Ok(Placed::Nowhere(shortage)) = now(scheduler.place(&slot)) else { unreachable!() };
     assert_eq!(shortage.to_string(), "1 host; cluster not reachable 1");
     assert_eq!(scheduler.withhold_cluster(&cluster, false), [slot.key]);
+}
+
+#[test]
+fn a_slot_that_finds_a_host_by_itself_leaves_the_list() {
+    let (a, b) = (wanted("a", 1, 0, size()), wanted("b", 2, 0, size()));
+    let (scheduler, _) = full(&[&a, &b]);
+    let _ = scheduler.host_changed(&"h2".into(), Some(host("h2", gib(3, 30))));
+    let smaller = |slot: &SlotRequest| SlotRequest { size: gib(1, 8), ..slot.clone() };
+    assert_eq!(now(scheduler.place(&smaller(&a))), Ok(Placed::Host("h2".into())));
+    let again = whole(vec![smaller(&b)], false);
+    let placement = now(scheduler.place_all(&again)).unwrap();
+    assert_eq!(placement, Placement::Decided { hosts: vec![Some("h2".into())], shortage: None });
+    assert!(scheduler.waiting_slots().is_empty());
+}
+
+#[test]
+fn placing_a_commitment_anew_refreshes_its_counts_and_never_takes_what_is_kept_for_it_twice() {
+    let slots = [wanted("a", 1, 0, size()), wanted("a", 1, 1, size())];
+    let (scheduler, old) = full(&[&slots[0], &slots[1]]);
+    assert_eq!(scheduler.reservation_changed(&old.key, None), [slots[0].key.clone()]);
+    let _ = scheduler.host_changed(&"other".into(), Some(Host { zone: "other".into(), ..host("other", gib(8, 64)) }));
+    let Ok(Placement::Decided { hosts, shortage }) = now(scheduler.place_all(&whole(slots.to_vec(), false))) else {
+        unreachable!()
+    };
+    assert_eq!(hosts, [Some("h".into()), None]);
+    assert_eq!(shortage.unwrap().to_string(), "2 hosts; zone 1, capacity 1");
+    assert_eq!(scheduler.waiting(&slots[1].key).unwrap().to_string(), "2 hosts; zone 1, capacity 1");
+    assert_eq!((scheduler.assumed(), scheduler.waiting_slots().len()), (1, 1));
 }
