@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs all tests and the demonstration. The last line has the totals:
+# Runs all tests and the demonstration. The last lines have the time and the totals:
 #
-#   N passed, N failed, N ignored (N min N s)
+#   N ignored, N min N s
+#   N passed, N failed
 #
 # The demonstration counts as one. Ends with 1 when anything has failed. Arguments go to `cargo test`.
 set -euo pipefail
@@ -40,5 +41,6 @@ else
   echo "the demonstration failed: see above"
 fi
 
-echo "$passed passed, $failed failed, $ignored ignored ($((SECONDS / 60)) min $((SECONDS % 60)) s)"
+echo "$ignored ignored, $((SECONDS / 60)) min $((SECONDS % 60)) s"
+echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -155,6 +155,18 @@ mod tests {
     }
 
     #[test]
+    fn the_documentation_names_the_same_flags() {
+        let page = include_str!("../../../docs/configuration.md");
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `--")?.split_once('`'));
+        let documented: std::collections::BTreeSet<_> = rows.map(|(name, _)| name.to_owned()).collect();
+        let command = Arguments::command();
+        let operator = command.find_subcommand("operator").unwrap();
+        let shown = operator.get_arguments().filter(|flag| !flag.is_hide_set()).filter_map(|flag| flag.get_long());
+        let shown: std::collections::BTreeSet<_> = shown.map(str::to_owned).collect();
+        assert_eq!(shown, documented);
+    }
+
+    #[test]
     fn document_11_section_3_1_flags_of_the_chart_are_taken() {
         let arguments = operator(
             "berth --metrics-bind-address=:2112 --metrics-secure=false --health-probe-bind-address=:8081 \
