@@ -76,12 +76,14 @@ pub struct ReservationController<S, D> {
     missing: Since<HostName>,
     /// Since when the filter counts in the condition of a slot without host are as they are.
     told: Since<ObjectKey>,
+    /// Slots that got a host together with another one of their commitment and have not asked for it yet.
+    promised: Since<ObjectKey>,
 }
 
 impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     /// A controller that has seen nothing yet.
     pub fn new(parts: Parts<S, D>) -> Self {
-        Self { parts, missing: Since::default(), told: Since::default() }
+        Self { parts, missing: Since::default(), told: Since::default(), promised: Since::default() }
     }
 
     /// One look at a slot.
@@ -90,9 +92,13 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         let object = self.store().get(&key).filter(|object| is_slot(object));
         let Some(object) = object else {
             self.told.forget(&key);
+            self.give_back(&key);
             return Ok(Next::Done);
         };
         let Plan { step, again } = plan(&self.read(&key, &object), self.parts.settings.delays);
+        if step != Step::Place {
+            self.give_back(&key);
+        }
         match step {
             Step::Nothing => {}
             Step::Echo => self.write(&key, &object, None).await?,
@@ -115,6 +121,13 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
             (self.parts.wake_slots)(&self.parts.scheduler.settled(&slot_key(key)));
         }
         Ok(())
+    }
+
+    /// A slot that does not need the host that was found for it together with others gives the room back.
+    fn give_back(&self, key: &ObjectKey) {
+        if self.promised.forget(key) {
+            (self.parts.wake_slots)(&self.parts.scheduler.applied(&[slot_key(key)]));
+        }
     }
 
     fn read(&self, key: &ObjectKey, object: &Reservation) -> Facts {
@@ -189,18 +202,27 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
 
     /// Asks the scheduler for a host and writes it, or says why there is none.
     async fn place(&self, key: &ObjectKey, object: &Arc<Reservation>) -> Result<(), Error> {
-        let placed = match self.requests(key, object).await {
-            Ok(requests) => self.ask(key, requests).await,
-            Err(says) => return self.say(key, object, says).await,
+        let outcome = match self.requests(key, object).await {
+            Ok(requests) => self.settle_on(key, object, self.ask(key, requests).await).await,
+            Err(says) => self.say(key, object, says).await,
         };
-        let outcome = match placed {
+        self.promised.forget(key);
+        (self.parts.wake_slots)(&self.parts.scheduler.applied(&[slot_key(key)]));
+        outcome
+    }
+
+    async fn settle_on(
+        &self,
+        key: &ObjectKey,
+        object: &Arc<Reservation>,
+        placed: Result<Placed, SchedulerError>,
+    ) -> Result<(), Error> {
+        match placed {
             Ok(Placed::Host(host)) => self.target(key, object, &host).await,
             Ok(Placed::Nowhere(shortage)) => self.nowhere(key, object, &shortage.to_string()).await,
             Err(SchedulerError::InDoubt { .. }) => Err(Error::InDoubt),
             Err(error) => self.say(key, object, unavailable(&error)).await,
-        };
-        (self.parts.wake_slots)(&self.parts.scheduler.applied(&[slot_key(key)]));
-        outcome
+        }
     }
 
     /// The requests of this slot, which comes first, and of the others of its commitment that have no host: they are
@@ -246,6 +268,9 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
                 let found = whole.slots.iter().zip(&hosts).filter(|(_, host)| host.is_some());
                 let others: Vec<_> =
                     found.map(|(slot, _)| slot.key.clone()).filter(|found| *found != slot_key(key)).collect();
+                for other in &others {
+                    self.promised.noticed(&ObjectKey::new(other.cluster.clone(), other.name.as_str()));
+                }
                 (self.parts.wake_slots)(&others);
             }
         }

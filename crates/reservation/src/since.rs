@@ -27,9 +27,9 @@ impl<K: Ord + Clone> Since<K> {
         self.lock().entry(key.clone()).or_insert_with(Instant::now).elapsed()
     }
 
-    /// It is not so any more.
-    pub(crate) fn forget(&self, key: &K) {
-        self.lock().remove(key);
+    /// It is not so any more; whether it was.
+    pub(crate) fn forget(&self, key: &K) -> bool {
+        self.lock().remove(key).is_some()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<K, Instant>> {
@@ -47,7 +47,7 @@ mod tests {
         assert_eq!(missing.noticed(&"h"), Duration::ZERO);
         tokio::time::sleep(Duration::from_secs(30)).await;
         assert_eq!(missing.noticed(&"h"), Duration::from_secs(30));
-        missing.forget(&"h");
+        assert!(missing.forget(&"h") && !missing.forget(&"h"));
         assert_eq!(missing.noticed(&"h"), Duration::ZERO);
     }
 }
