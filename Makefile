@@ -25,10 +25,10 @@ check-tools:
 	@hack/setup.sh check
 
 .PHONY: run
-run: check-tools ## Show the operator at work on a real control plane; ONCE=1 runs through and ends.
+run: check-tools ## Show the operator at work on a real control plane; ONCE=1 compares the end state and ends, UPDATE=1 writes it.
 	@$(CONTROL_PLANE) build
 	$(CARGO) build --locked -p berth -p berth-demo
-	$(CARGO) run --locked -q -p berth-demo -- $(if $(ONCE),--once)
+	$(CARGO) run --locked -q -p berth-demo -- $(if $(ONCE),--once) $(if $(UPDATE),--update)
 
 .PHONY: test
 test: check-tools ## Run all tests and the demonstration, and print the totals.

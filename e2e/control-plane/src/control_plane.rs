@@ -87,6 +87,12 @@ impl ControlPlane {
         self.kubectl.run(args, stdin).await
     }
 
+    /// Starts a program that ends with this process, however this one ends. What it writes goes to `<name>.log` next to the
+    /// kubeconfig. Stop it before the control plane: its log goes with that.
+    pub async fn spawn(&self, name: &'static str, program: &Path, arguments: &[String]) -> Result<Daemon, Error> {
+        Daemon::start(name, program, arguments, self.folder.path()).await
+    }
+
     /// Kills the API server, as an outage would: its clients lose their connections, and then find nobody listening.
     pub async fn stop_api_server(&mut self) -> Result<(), Error> {
         match self.daemon.take() {

@@ -1,18 +1,23 @@
-//! One running etcd or kube-apiserver, and its log.
+//! One running etcd, kube-apiserver or program beside them, and its log.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
 
 use crate::{Environment, Error, log_file, spawner};
 
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
 /// A process that is killed when this value is dropped, or when this process ends.
 ///
-/// It is always killed, never asked to end: neither has anything to save, as the data goes too, and an API server that is
-/// asked waits for its clients.
+/// etcd and kube-apiserver are always killed, never asked to end: neither has anything to save, as the data goes too, and
+/// an API server that is asked waits for its clients.
 #[derive(Debug)]
-pub(crate) struct Daemon {
+pub struct Daemon {
     name: &'static str,
     child: Child,
     log: PathBuf,
@@ -37,18 +42,50 @@ impl Daemon {
         Ok(Self { name, child, log })
     }
 
-    pub(crate) fn pid(&self) -> u32 {
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    pub(crate) fn log(&self) -> &Path {
+    /// The file that has what it wrote.
+    pub fn log(&self) -> &Path {
         &self.log
     }
 
+    /// The last lines that it wrote.
+    pub fn log_tail(&self) -> String {
+        log_file::tail(&self.log)
+    }
+
     /// An error when the process has ended by itself.
-    pub(crate) fn check(&mut self) -> Result<(), Error> {
-        let status = self.child.try_wait().map_err(Error::io(format!("wait for {}", self.name)))?;
-        status.map_or(Ok(()), |status| Err(Error::Ended { program: self.name, status, log: log_file::tail(&self.log) }))
+    pub fn check(&mut self) -> Result<(), Error> {
+        let status = self.exit_status()?;
+        status.map_or(Ok(()), |status| Err(Error::Ended { program: self.name, status, log: self.log_tail() }))
+    }
+
+    /// Asks the process to end (SIGTERM): how it ended, or `None` when it has not ended in time; dropping kills it then.
+    pub async fn stop(&mut self, within: Duration) -> Result<Option<ExitStatus>, Error> {
+        self.terminate()?;
+        let asked = Instant::now();
+        loop {
+            let status = self.exit_status()?;
+            if status.is_some() || asked.elapsed() > within {
+                return Ok(status);
+            }
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// The shell's own `kill`, as the standard library can only kill. It fails when the process has just ended, which is
+    /// what was asked for.
+    fn terminate(&self) -> Result<(), Error> {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "kill -TERM \"$0\"", &self.pid().to_string()]).stdin(Stdio::null()).stderr(Stdio::null());
+        command.status().map(drop).map_err(Error::io(format!("ask {} to end", self.name)))
+    }
+
+    fn exit_status(&mut self) -> Result<Option<ExitStatus>, Error> {
+        self.child.try_wait().map_err(Error::io(format!("wait for {}", self.name)))
     }
 
     /// Kills the process and waits until it is gone, which may take some milliseconds.
@@ -71,4 +108,40 @@ fn open_twice(log: &Path) -> Result<(File, File), Error> {
     let file = OpenOptions::new().create(true).append(true).open(log).map_err(Error::path("open", log))?;
     let copy = file.try_clone().map_err(Error::path("open", log))?;
     Ok((file, copy))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn shell(script: &str, folder: &Path) -> Daemon {
+        let arguments = ["-c".to_owned(), script.to_owned()];
+        let daemon = Daemon::start("shell", Path::new("/bin/sh"), &arguments, folder).await.unwrap();
+        while daemon.log_tail().is_empty() {
+            sleep(LOOK_EVERY).await;
+        }
+        daemon
+    }
+
+    #[tokio::test]
+    async fn a_process_that_is_asked_to_end_may_do_so_in_its_own_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = "trap 'echo bye; exit 3' TERM; echo hello; while true; do sleep 0.01; done";
+        let mut daemon = shell(script, folder.path()).await;
+        daemon.check().unwrap();
+        let status = daemon.stop(Duration::from_secs(60)).await.unwrap();
+        assert_eq!((status.and_then(|status| status.code()), daemon.log_tail()), (Some(3), "hello\nbye".to_owned()));
+        assert!(daemon.check().unwrap_err().to_string().starts_with("shell has ended by itself"));
+    }
+
+    #[tokio::test]
+    async fn a_process_that_does_not_end_is_killed_with_its_value() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut daemon = shell("trap '' TERM; echo hello; exec sleep 600", folder.path()).await;
+        let process = format!("/proc/{}", daemon.pid());
+        assert_eq!(daemon.stop(Duration::from_millis(100)).await.unwrap(), None);
+        assert!(Path::new(&process).exists());
+        drop(daemon);
+        assert!(!Path::new(&process).exists());
+    }
 }

@@ -81,10 +81,10 @@ pub enum Error {
         /// Where they should be.
         folder: PathBuf,
     },
-    /// etcd or kube-apiserver ended by itself.
+    /// etcd, kube-apiserver or a program beside them ended by itself.
     #[error("{program} has ended by itself ({status}); the end of its log:\n{log}")]
     Ended {
-        /// Which of the two.
+        /// Which of them.
         program: &'static str,
         /// How it ended.
         status: ExitStatus,

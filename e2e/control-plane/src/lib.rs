@@ -32,5 +32,6 @@ mod work_folder;
 
 pub use binaries::Binaries;
 pub use control_plane::ControlPlane;
+pub use daemon::Daemon;
 pub use environment::Environment;
 pub use error::Error;

@@ -1,0 +1,82 @@
+//! Brings objects of any kind into the cluster, status included: the API server drops the status from what is created,
+//! so it is written to `/status` afterwards, as the owner of such an object would do.
+
+use std::collections::HashMap;
+
+use kube::{
+    Api, Client, ResourceExt,
+    api::{ApiResource, DynamicObject, Patch, PatchParams},
+    core::GroupVersionKind,
+    discovery::{self, Scope},
+};
+use serde_json::{Value, json};
+
+use crate::error::Error;
+
+/// Who owns the fields that the demonstration writes.
+pub const FIELD_MANAGER: &str = "berth-demo";
+
+/// Applies objects, and remembers how their kinds are served.
+pub struct Applier {
+    client: Client,
+    kinds: HashMap<GroupVersionKind, (ApiResource, Scope)>,
+}
+
+impl Applier {
+    /// Knows no kind yet.
+    pub fn new(client: Client) -> Self {
+        Self { client, kinds: HashMap::new() }
+    }
+
+    /// Creates an object, or changes it to what is given.
+    pub async fn apply(&mut self, object: &DynamicObject) -> Result<(), Error> {
+        let name = object.name_any();
+        let kind = object.types.as_ref().map(|types| types.kind.clone()).unwrap_or_default();
+        let failed = |part: &str| Error::api(format!("write {part}{kind} {name}"));
+        let api = self.api(object, &kind).await?;
+        let mut object = object.clone();
+        let status = object.data.as_object_mut().and_then(|data| data.remove("status"));
+        api.patch(&name, &params(), &Patch::Apply(&object)).await.map_err(failed(""))?;
+        if let Some(status) = status {
+            let patch = with_status(&object, &status);
+            api.patch_status(&name, &params(), &Patch::Apply(&patch)).await.map_err(failed("the status of "))?;
+        }
+        Ok(())
+    }
+
+    async fn api(&mut self, object: &DynamicObject, kind: &str) -> Result<Api<DynamicObject>, Error> {
+        let types = object.types.clone().unwrap_or_default();
+        let unknown = || Error::api(format!("find out how {kind} ({}) is served", types.api_version));
+        let id = GroupVersionKind::try_from(&types).map_err(|error| Error::NotAnObject {
+            path: kind.into(),
+            number: 1,
+            reason: error.to_string(),
+        })?;
+        if !self.kinds.contains_key(&id) {
+            let (resource, capabilities) = discovery::pinned_kind(&self.client, &id).await.map_err(unknown())?;
+            self.kinds.insert(id.clone(), (resource, capabilities.scope));
+        }
+        let (resource, scope) = &self.kinds[&id];
+        Ok(match scope {
+            Scope::Cluster => Api::all_with(self.client.clone(), resource),
+            Scope::Namespaced => {
+                let namespace = object.namespace().unwrap_or_else(|| "default".to_owned());
+                Api::namespaced_with(self.client.clone(), &namespace, resource)
+            }
+        })
+    }
+}
+
+fn params() -> PatchParams {
+    PatchParams::apply(FIELD_MANAGER).force()
+}
+
+fn with_status(object: &DynamicObject, status: &Value) -> Value {
+    let types = object.types.clone().unwrap_or_default();
+    json!({
+        "apiVersion": types.api_version,
+        "kind": types.kind,
+        "metadata": { "name": object.name_any() },
+        "status": status,
+    })
+}

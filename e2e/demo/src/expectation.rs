@@ -1,0 +1,64 @@
+//! The committed end state: compared with what was found, or written anew.
+
+use std::{fs, path::Path};
+
+use serde_saphyr::SerializerOptions;
+
+use crate::{diff, end_state::EndState, error::Error};
+
+const HEAD: &str = "\
+# What has become of the cloud in `cloud/` when all of `commitments/` have come to rest. `make run ONCE=1` compares its
+# end state with this file; `make run ONCE=1 UPDATE=1` writes it anew.
+";
+
+/// An error with the difference, if there is one.
+pub fn compare(state: &EndState, path: &Path) -> Result<(), Error> {
+    let expected = fs::read_to_string(path).map_err(Error::file("read", path))?;
+    let found = text(state)?;
+    if expected == found {
+        return Ok(());
+    }
+    Err(Error::Different { path: path.to_owned(), diff: diff::lines(&expected, &found) })
+}
+
+/// Makes what was found the expectation.
+pub fn update(state: &EndState, path: &Path) -> Result<(), Error> {
+    fs::write(path, text(state)?).map_err(Error::file("write", path))
+}
+
+fn text(state: &EndState) -> Result<String, Error> {
+    let mut options = SerializerOptions::default();
+    // One line per value, so that the difference of two files reads well.
+    options.prefer_block_scalars = false;
+    let mut text = HEAD.to_owned();
+    serde_saphyr::to_fmt_writer_with_options(&mut text, state, options)
+        .map_err(|error| Error::Print(Box::new(error)))?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{end_state::Host, quantity::Amounts};
+
+    fn state(cpu: i64) -> EndState {
+        let host = Host { name: "h".to_owned(), free: Amounts { memory: 1 << 30, cpu }, ..Host::default() };
+        EndState { commitments: vec![], slots: vec![], hosts: vec![host] }
+    }
+
+    #[test]
+    fn what_was_written_compares_as_equal_and_what_differs_is_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("end-state.yaml");
+        update(&state(4), &path).unwrap();
+        compare(&state(4), &path).unwrap();
+        let error = compare(&state(5), &path).unwrap_err().to_string();
+        assert!(error.contains("-  free: memory 1Gi, cpu 4\n+  free: memory 1Gi, cpu 5\n"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_expectation_is_named() {
+        let error = compare(&state(4), Path::new("missing.yaml")).unwrap_err().to_string();
+        assert!(error.starts_with("cannot read missing.yaml: "), "{error}");
+    }
+}

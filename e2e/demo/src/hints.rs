@@ -1,0 +1,154 @@
+//! What a person may try when the cloud is steady: commands that can be copied as they are.
+
+use std::{collections::BTreeMap, path::Path};
+
+use berth_crds::CommittedResource;
+use kube::ResourceExt;
+
+use crate::{
+    quantity,
+    samples::Labels,
+    snapshot::{Snapshot, is_accepted},
+};
+
+/// Where things are.
+#[derive(Clone, Copy, Debug)]
+pub struct Places<'a> {
+    /// The kubeconfig of the administrator.
+    pub kubeconfig: &'a Path,
+    /// The folder of kubectl.
+    pub kubectl: &'a Path,
+    /// The log of the operator.
+    pub log: &'a Path,
+    /// The address of its metrics.
+    pub metrics: &'a str,
+}
+
+/// The whole text.
+pub fn text(snapshot: &Snapshot, labels: &Labels, places: Places<'_>) -> String {
+    let mut parts = vec![look(places)];
+    let waiting = waiting(snapshot);
+    let grown = accepted(snapshot).filter(|one| !competes(one, waiting)).min_by_key(|one| label(one, labels));
+    parts.extend(grown.and_then(|one| grow(one, labels)));
+    parts.extend(deleted(snapshot, waiting, grown).map(|one| delete(one, waiting, labels)));
+    parts.extend(busiest_host(snapshot, waiting).map(|host| take_away(&host)));
+    format!("\nAll is steady. To try, in another terminal:\n\n{}\n\nCtrl-C ends everything.\n", parts.join("\n\n"))
+}
+
+fn look(Places { kubeconfig, kubectl, log, metrics }: Places<'_>) -> String {
+    format!(
+        "  export KUBECONFIG={}\n  export PATH={}:$PATH\n\n  \
+         # what there is, and what has happened\n  \
+         kubectl get committedresources,reservations,hypervisors\n  \
+         kubectl get events\n  \
+         curl --silent {metrics}\n  \
+         tail --follow {}",
+        kubeconfig.display(),
+        kubectl.display(),
+        log.display()
+    )
+}
+
+fn grow(commitment: &CommittedResource, labels: &Labels) -> Option<String> {
+    let amount = &commitment.spec.amount;
+    let double = quantity::binary(quantity::parse(amount.as_str())?.checked_mul(2)?);
+    Some(format!(
+        "  # grow {} from {amount} to {double}: it gets more slots\n  \
+         kubectl patch committedresource {} --type merge --patch '{{\"spec\":{{\"amount\":\"{double}\"}}}}'",
+        label(commitment, labels),
+        commitment.name_any()
+    ))
+}
+
+fn delete(commitment: &CommittedResource, waiting: Option<&CommittedResource>, labels: &Labels) -> String {
+    let next = waiting.filter(|_| competes(commitment, waiting)).map(|waiting| label(waiting, labels));
+    let next = next.map(|next| format!(", and {next} takes the room")).unwrap_or_default();
+    format!(
+        "  # delete {}: its slots go first{next}\n  kubectl delete committedresource {}",
+        label(commitment, labels),
+        commitment.name_any()
+    )
+}
+
+fn take_away(host: &str) -> String {
+    format!("  # take a host away: after a minute its slots move to others\n  kubectl delete hypervisor {host}")
+}
+
+fn label(commitment: &CommittedResource, labels: &Labels) -> String {
+    let name = commitment.name_any();
+    labels.get(&name).cloned().unwrap_or(name)
+}
+
+fn accepted(snapshot: &Snapshot) -> impl Iterator<Item = &CommittedResource> {
+    snapshot.commitments.iter().map(AsRef::as_ref).filter(|commitment| is_accepted(commitment))
+}
+
+/// A commitment that holds something and lacks something.
+fn waiting(snapshot: &Snapshot) -> Option<&CommittedResource> {
+    let mut all = snapshot.commitments.iter().map(AsRef::as_ref);
+    all.find(|commitment| !is_accepted(commitment) && snapshot.slots_of(commitment).next().is_some())
+}
+
+/// Whether they want the same hosts.
+fn competes(commitment: &CommittedResource, waiting: Option<&CommittedResource>) -> bool {
+    let wants = |one: &CommittedResource| (one.spec.availability_zone.clone(), one.spec.flavor_group_name.clone());
+    waiting.is_some_and(|waiting| wants(waiting) == wants(commitment))
+}
+
+/// The one whose room helps a waiting commitment most, otherwise any that is not proposed for something else.
+fn deleted<'a>(
+    snapshot: &'a Snapshot,
+    waiting: Option<&CommittedResource>,
+    grown: Option<&CommittedResource>,
+) -> Option<&'a CommittedResource> {
+    let name = grown.map(ResourceExt::name_any);
+    let others = accepted(snapshot).filter(|one| Some(one.name_any()) != name);
+    others.max_by_key(|one| (competes(one, waiting), snapshot.slots_of(one).count()))
+}
+
+/// The host with the most slots, where its loss does not leave slots without a host.
+fn busiest_host(snapshot: &Snapshot, waiting: Option<&CommittedResource>) -> Option<String> {
+    let mut slots: BTreeMap<&str, usize> = BTreeMap::new();
+    for commitment in accepted(snapshot).filter(|one| !competes(one, waiting)) {
+        for host in snapshot.slots_of(commitment).filter_map(|slot| slot.spec.target_host.as_deref()) {
+            *slots.entry(host).or_default() += 1;
+        }
+    }
+    slots.into_iter().max_by_key(|(_, count)| *count).map(|(host, _)| host.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::testing::{commitment, slot, snapshot};
+
+    #[test]
+    fn the_proposals_fit_what_there_is() {
+        let accepted = |uuid, zone| commitment(uuid, zone, "Accepted", "commitment successfully reserved");
+        let world = snapshot(
+            vec![
+                accepted("one", "az-a"),
+                accepted("rival", "az-b"),
+                commitment(
+                    "short",
+                    "az-b",
+                    "Reserving",
+                    "insufficient capacity: 1/2 reservation slots could be placed",
+                ),
+            ],
+            vec![slot("one", 0, Some("h1")), slot("rival", 0, Some("h2")), slot("short", 0, Some("h2"))],
+        );
+        let labels = Labels::from([("commitment-one".to_owned(), "01-one".to_owned())]);
+        let path = Path::new("/t");
+        let text = text(&world, &labels, Places { kubeconfig: path, kubectl: path, log: path, metrics: "m" });
+        for expected in [
+            "grow 01-one from 480Gi to 960Gi",
+            "kubectl patch committedresource commitment-one --type merge --patch '{\"spec\":{\"amount\":\"960Gi\"}}'",
+            "delete commitment-rival: its slots go first, and commitment-short takes the room",
+            "kubectl delete committedresource commitment-rival",
+            "kubectl delete hypervisor h1",
+        ] {
+            assert!(text.contains(expected), "{expected} is missing in {text}");
+        }
+    }
+}

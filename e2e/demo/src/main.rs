@@ -1,0 +1,64 @@
+//! `berth-demo`: what `make run` shows. A real control plane, a small cloud, the operator under its own RBAC, and
+//! commitments that become slots one after the other.
+//!
+//! This is the command line: its arguments, the signals that end it, its exit status. What happens is in [`demo`].
+
+mod apply;
+mod arguments;
+mod client;
+mod crds;
+mod demo;
+mod diff;
+mod documents;
+mod end_state;
+mod error;
+mod expectation;
+mod hints;
+mod invariants;
+mod operator;
+mod port;
+mod probe;
+mod processes;
+mod quantity;
+mod samples;
+mod screen;
+mod signals;
+mod size;
+mod snapshot;
+mod steady;
+mod table;
+mod world;
+
+use std::{process::ExitCode, time::Instant};
+
+use clap::Parser as _;
+
+use crate::{arguments::Arguments, error::Error, processes::Processes, screen::Screen, signals::Signals};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(&Arguments::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("berth-demo: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whatever ends the demonstration, everything that it started is ended in order.
+async fn run(arguments: &Arguments) -> Result<(), Error> {
+    let mut signals = Signals::new()?;
+    let mut screen = Screen::new().await;
+    let mut processes = Processes::default();
+    let outcome = tokio::select! {
+        outcome = demo::run(arguments, &mut screen, &mut processes) => outcome,
+        () = signals.recv() => if arguments.once { Err(Error::Interrupted) } else { Ok(()) },
+    };
+    let begin = Instant::now();
+    let end = processes.end().await;
+    if end.is_ok() {
+        screen.done("everything has ended", begin);
+    }
+    outcome.and(end)
+}

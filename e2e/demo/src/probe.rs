@@ -1,0 +1,61 @@
+//! Asks a probe of the operator, as a kubelet would.
+
+use std::{io, net::SocketAddr, time::Duration};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
+
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+
+/// Whether `path` is answered with 200; otherwise what was answered instead.
+pub async fn ask(address: SocketAddr, path: &str) -> Result<(), String> {
+    let answer = match timeout(ANSWER_WITHIN, get(address, path)).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(error)) => return Err(format!("{path} at {address}: {error}")),
+        Err(_) => return Err(format!("{path} at {address}: no answer within {} s", ANSWER_WITHIN.as_secs())),
+    };
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    match head.split(' ').nth(1) {
+        Some("200") => Ok(()),
+        status => Err(format!("{path} answers {}: {}", status.unwrap_or("no HTTP"), body.trim())),
+    }
+}
+
+async fn get(address: SocketAddr, path: &str) -> io::Result<String> {
+    let mut connection = TcpStream::connect(address).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    connection.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    connection.read_to_end(&mut answer).await?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    async fn answer(text: &'static str) -> Result<(), String> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let serve = async {
+            let (mut connection, _) = listener.accept().await.unwrap();
+            let mut request = [0; 1024];
+            let _ = connection.read(&mut request).await.unwrap();
+            connection.write_all(text.as_bytes()).await.unwrap();
+        };
+        let ((), answer) = tokio::join!(serve, ask(address, "/readyz"));
+        answer
+    }
+
+    #[tokio::test]
+    async fn two_hundred_is_yes_and_the_rest_says_why_not() {
+        assert_eq!(answer("HTTP/1.1 200 OK\r\n\r\nok").await, Ok(()));
+        let no = answer("HTTP/1.1 503 Service Unavailable\r\n\r\nstores not synced\n").await;
+        assert_eq!(no, Err("/readyz answers 503: stores not synced".to_owned()));
+    }
+}

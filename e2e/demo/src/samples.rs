@@ -1,0 +1,49 @@
+//! The commitments of the demonstration, in the order in which they come.
+
+use std::{collections::BTreeMap, path::Path};
+
+use kube::{ResourceExt, api::DynamicObject};
+
+use crate::{
+    documents::{self, File},
+    error::Error,
+};
+
+/// A commitment and what people call it.
+#[derive(Debug)]
+pub struct Sample {
+    /// The name of its file, without the extension.
+    pub label: String,
+    /// The object.
+    pub object: DynamicObject,
+}
+
+impl Sample {
+    /// The name of the object.
+    pub fn name(&self) -> String {
+        self.object.name_any()
+    }
+}
+
+/// What people call the commitments: by the name of the object.
+pub type Labels = BTreeMap<String, String>;
+
+/// One sample per file of a folder.
+pub fn read(folder: &Path) -> Result<Vec<Sample>, Error> {
+    documents::folder(folder)?.into_iter().map(sample).collect()
+}
+
+/// The labels of all samples.
+pub fn labels(samples: &[Sample]) -> Labels {
+    samples.iter().map(|sample| (sample.name(), sample.label.clone())).collect()
+}
+
+fn sample(mut file: File) -> Result<Sample, Error> {
+    let label = file.stem();
+    let is_commitment =
+        |object: &DynamicObject| object.types.as_ref().is_some_and(|types| types.kind == "CommittedResource");
+    match (file.objects.pop(), file.objects.is_empty()) {
+        (Some(object), true) if is_commitment(&object) => Ok(Sample { label, object }),
+        _ => Err(Error::NotOneCommitment { path: file.path }),
+    }
+}

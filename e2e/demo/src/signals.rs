@@ -1,0 +1,33 @@
+//! The signals that ask a program to end.
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::error::Error;
+
+/// Ctrl-C, a polite kill, and the terminal that goes away.
+pub struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    /// Listens from now on.
+    pub fn new() -> Result<Self, Error> {
+        let listen = |kind| signal(kind).map_err(|source| Error::System { action: "listen for signals", source });
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hang_up: listen(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for one of them.
+    pub async fn recv(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.hang_up.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The table of commitments: one row each, in columns that are as wide as they need to be.
+
+use berth_crds::{CommittedResource, conditions::commitment::INSUFFICIENT_CAPACITY};
+use kube::ResourceExt;
+
+use crate::{
+    samples::Labels,
+    snapshot::{self, Snapshot, is_in_force},
+};
+
+const COLUMNS: usize = 9;
+const TITLES: [&str; COLUMNS] =
+    ["COMMITMENT", "UUID", "ZONE", "GROUP", "AMOUNT", "SLOTS", "READY", "REASON", "MESSAGE"];
+const SLOTS: usize = 5;
+const REASON: usize = 7;
+/// Stands where the operator has said nothing yet.
+const NOTHING: &str = "-";
+/// Characters of the UUID that tell commitments apart.
+const SHORT_UUID: usize = 8;
+
+/// One row per commitment, in the order of their labels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    rows: Vec<[String; COLUMNS]>,
+}
+
+impl Table {
+    /// The table of a snapshot. Commitments that are no samples come last.
+    pub fn new(snapshot: &Snapshot, labels: &Labels) -> Self {
+        let mut rows: Vec<_> = snapshot.commitments.iter().map(|one| row(one, snapshot, labels)).collect();
+        rows.sort();
+        Self { rows }
+    }
+
+    /// Titles and rows as lines that are at most `width` characters long.
+    pub fn lines(&self, width: usize) -> Vec<String> {
+        let titles = TITLES.map(str::to_owned);
+        let all = || std::iter::once(&titles).chain(&self.rows);
+        let widths: [usize; COLUMNS] =
+            std::array::from_fn(|column| all().map(|row| row[column].chars().count()).max().unwrap_or(0));
+        all().map(|row| cut(&line(row, widths), width)).collect()
+    }
+
+    /// What is said of commitments now and was not said in `before`, in words that need no titles. Slots that come one
+    /// after the other are no news of their own.
+    pub fn news(&self, before: &Self) -> Vec<String> {
+        let is_known = |row: &[String; COLUMNS]| before.rows.iter().any(|old| without_slots(old) == without_slots(row));
+        let is_told = |row: &&[String; COLUMNS]| row[REASON] != NOTHING;
+        self.rows.iter().filter(is_told).filter(|row| !is_known(row)).map(sentence).collect()
+    }
+
+    /// Without rows.
+    pub fn empty() -> Self {
+        Self { rows: Vec::new() }
+    }
+}
+
+fn row(commitment: &CommittedResource, snapshot: &Snapshot, labels: &Labels) -> [String; COLUMNS] {
+    let spec = &commitment.spec;
+    let ready = snapshot::ready(commitment);
+    let label = labels.get(&commitment.name_any()).map_or("yours", String::as_str);
+    [
+        label.to_owned(),
+        spec.commitment_uuid.chars().take(SHORT_UUID).collect(),
+        spec.availability_zone.clone(),
+        spec.flavor_group_name.clone(),
+        spec.amount.to_string(),
+        slots(commitment, snapshot),
+        ready.map_or(NOTHING, |ready| ready.status.as_str()).to_owned(),
+        ready.map_or(NOTHING, |ready| ready.reason.as_str()).to_owned(),
+        ready.map_or(NOTHING, |ready| ready.message.as_str()).to_owned(),
+    ]
+}
+
+/// Slots in force, and slots that there should be.
+pub fn slots(commitment: &CommittedResource, snapshot: &Snapshot) -> String {
+    let slots: Vec<_> = snapshot.slots_of(commitment).collect();
+    let in_force = slots.iter().filter(|slot| is_in_force(slot)).count();
+    let message = snapshot::ready(commitment).map(|ready| ready.message.as_str());
+    let wanted = message.and_then(wanted).unwrap_or(slots.len());
+    format!("{in_force}/{wanted}")
+}
+
+/// A refused commitment has fewer slots than it needs, or none; its message says how many it needs.
+fn wanted(message: &str) -> Option<usize> {
+    let numbers = message.strip_prefix(INSUFFICIENT_CAPACITY)?.strip_prefix(": ")?.split(' ').next()?;
+    numbers.split_once('/')?.1.parse().ok()
+}
+
+fn line(row: &[String; COLUMNS], widths: [usize; COLUMNS]) -> String {
+    let padded: Vec<_> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+    padded.join("  ").trim_end().to_owned()
+}
+
+fn without_slots(row: &[String; COLUMNS]) -> impl PartialEq {
+    let (before, after) = row.split_at(SLOTS);
+    (before.to_vec(), after[1..].to_vec())
+}
+
+fn sentence([label, uuid, zone, group, amount, slots, ready, reason, message]: &[String; COLUMNS]) -> String {
+    format!("{label} ({uuid}) {amount} of {group} in {zone}: {slots} slots, Ready={ready} {reason}, {message}")
+}
+
+fn cut(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
+        return line.to_owned();
+    }
+    line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::snapshot::testing::{commitment, slot, snapshot};
+
+    fn world() -> Snapshot {
+        let refused = "insufficient capacity: 1/3 reservation slots could be placed: 24 hosts; zone 16, capacity 8";
+        snapshot(
+            vec![
+                commitment("11111111-a", "az-a", "Accepted", "commitment successfully reserved"),
+                commitment("22222222-b", "az-b", "Rejected", refused),
+            ],
+            vec![slot("11111111-a", 0, Some("h1")), slot("11111111-a", 1, None)],
+        )
+    }
+
+    fn table(world: &Snapshot) -> Table {
+        let labels = Labels::from([("commitment-22222222-b".to_owned(), "01-large".to_owned())]);
+        Table::new(world, &labels)
+    }
+
+    #[test]
+    fn columns_are_aligned_and_cut_to_the_width() {
+        assert_eq!(
+            table(&world()).lines(70),
+            [
+                "COMMITMENT  UUID      ZONE  GROUP   AMOUNT  SLOTS  READY  REASON    M…",
+                "01-large    22222222  az-b  mem_v4  480Gi   0/3    False  Rejected  i…",
+                "yours       11111111  az-a  mem_v4  480Gi   1/2    True   Accepted  c…",
+            ]
+        );
+    }
+
+    #[test]
+    fn only_what_has_changed_is_news() {
+        let before = table(&world());
+        let mut after = world();
+        assert_eq!(table(&after).news(&before), Vec::<String>::new());
+        after.slots.pop();
+        assert_eq!(table(&after).news(&before), Vec::<String>::new());
+        after.commitments[0] = Arc::new(commitment("11111111-a", "az-a", "Rejected", "invalid"));
+        assert_eq!(
+            table(&after).news(&before),
+            ["yours (11111111) 480Gi of mem_v4 in az-a: 1/1 slots, Ready=False Rejected, invalid"]
+        );
+        Arc::make_mut(&mut after.commitments[0]).status = None;
+        assert_eq!(table(&after).news(&before), Vec::<String>::new());
+    }
+}

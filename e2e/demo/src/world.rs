@@ -1,0 +1,77 @@
+//! What the cluster holds, followed by watches: commitments and slots, and since when nothing has changed.
+
+use std::{fmt::Debug, sync::Arc, time::Duration};
+
+use berth_crds::{CommittedResource, Reservation};
+use futures::{StreamExt, future};
+use kube::{
+    Api, Client, Resource, ResourceExt,
+    runtime::{
+        WatchStreamExt,
+        reflector::{self, Store, store::Writer},
+        watcher,
+    },
+};
+use serde::de::DeserializeOwned;
+use tokio::{sync::watch, task::JoinSet, time::Instant};
+
+use crate::snapshot::Snapshot;
+
+/// Commitments and slots; the watches end when this value is dropped.
+pub struct World {
+    commitments: Store<CommittedResource>,
+    slots: Store<Reservation>,
+    last_change: watch::Receiver<Instant>,
+    _watches: JoinSet<()>,
+}
+
+impl World {
+    /// Begins to follow.
+    pub fn follow(client: &Client) -> Self {
+        let (change, last_change) = watch::channel(Instant::now());
+        let change = Arc::new(change);
+        let mut watches = JoinSet::new();
+        let (commitments, writer) = reflector::store();
+        watches.spawn(follow(Api::all(client.clone()), writer, change.clone()));
+        let (slots, writer) = reflector::store();
+        watches.spawn(follow(Api::all(client.clone()), writer, change));
+        Self { commitments, slots, last_change, _watches: watches }
+    }
+
+    /// What there is now.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot { commitments: sorted(&self.commitments), slots: sorted(&self.slots) }
+    }
+
+    /// Since when nothing has changed.
+    pub fn quiet_for(&self) -> Duration {
+        self.last_change.borrow().elapsed()
+    }
+
+    /// Waits for a change.
+    pub async fn changed(&mut self) {
+        if self.last_change.changed().await.is_err() {
+            // The watches have ended, which they do only together with this value.
+            future::pending::<()>().await;
+        }
+    }
+}
+
+async fn follow<K>(api: Api<K>, writer: Writer<K>, change: Arc<watch::Sender<Instant>>)
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+{
+    // Errors pass: the watch begins anew, and whether the API server still runs is asked elsewhere.
+    let events = watcher(api, watcher::Config::default()).default_backoff().reflect(writer);
+    let note = |_| {
+        change.send_replace(Instant::now());
+        future::ready(())
+    };
+    events.for_each(note).await;
+}
+
+fn sorted<K: Resource<DynamicType = ()> + Clone>(store: &Store<K>) -> Vec<Arc<K>> {
+    let mut objects = store.state();
+    objects.sort_by_key(|object| object.name_any());
+    objects
+}
