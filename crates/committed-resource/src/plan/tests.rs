@@ -339,6 +339,27 @@ fn u56_cores_wait_for_capacity_data_and_stay_accepted() {
 }
 
 #[test]
+fn document_20_section_8_1_the_slot_limit_holds_only_where_rejection_is_allowed() {
+    let limits = Limits { max_new_slots: Some(2) };
+    let mut facts = facts("150Gi", vec![]);
+    assert_eq!(plan(&facts, limits, now()).course, Course::Reserve);
+    facts.spec.allow_rejection = true;
+    let text = "commitment would create 3 new reservation slots, exceeds limit of 2".to_owned();
+    let limit = Some(("amber".into(), "az-a".into()));
+    assert_eq!(plan(&facts, limits, now()).course, Course::Refused { text, retry: false, limit });
+}
+
+#[test]
+fn d13_a_roll_back_that_does_not_fit_is_not_refused_but_keeps_what_fits() {
+    let ready = Some(said(ConditionStatus::False, Reason::Rejected, "insufficient capacity", 0));
+    let mut facts = Facts { ready, accepted: Some(spec("60Gi")), ..facts("90Gi", vec![]) };
+    facts.spec.allow_rejection = true;
+    let decided = decided(&mut facts, &Room::of(0));
+    assert_eq!(decided.plan.course, Course::RolledBack);
+    assert!(decided.shortage.is_some() && !decided.is_refused(&facts));
+}
+
+#[test]
 fn d13_a_whole_that_fits_gets_hosts() {
     let mut facts = facts("150Gi", vec![]);
     let decided = decided(&mut facts, &Room::of(3));

@@ -55,6 +55,25 @@ fn slots_on_their_way_are_waited_for_with_a_timed_look() {
 }
 
 #[test]
+fn document_20_section_17_own_creates_that_are_not_visible_yet_are_waited_for() {
+    let mut before = facts("120Gi", vec![slot(0, 60, 15, Some("h"))]);
+    let decided = decided(&mut before, &Room::of(1));
+    let report = reported(&before, &decided);
+    assert_eq!(told(&report).2, "waiting for reservation placement", "one slot is ready, two are planned");
+}
+
+#[test]
+fn document_20_section_9_2_a_new_generation_is_said_again() {
+    let says = Says::no(Reason::Planned, texts::NOT_YET_ACTIVE);
+    let old = object(&json!({"conditions": [{"type": "Ready", "status": "False", "reason": "Planned",
+        "message": "commitment is not yet active", "observedGeneration": 1,
+        "lastTransitionTime": "2026-03-01T00:00:00Z"}]}));
+    let condition = status(&old, &says, now()).conditions.remove(0);
+    assert_eq!(condition.observed_generation, Some(2));
+    assert!(condition.last_transition_time.0 < now(), "same reason: since when it is planned");
+}
+
+#[test]
 fn d13_a_refused_whole_is_rejected_with_numbers() {
     let mut before = facts("150Gi", vec![slot(0, 60, 15, Some("h"))]);
     before.spec.allow_rejection = true;

@@ -116,6 +116,8 @@ fn d10_a_slot_that_over_books_its_host_is_revoked_before_it_is_in_force() {
     );
     let in_force = Facts { verdict: Verdict::Overbooked { free }, ..facts(Some("h"), Some("h"), Some(True)) };
     assert_eq!(step(&in_force), Step::Nothing, "other over-booking goes to the oversubscription check");
+    let unsaid = Facts { verdict: Verdict::Overbooked { free }, ..facts(Some("h"), Some("h"), Some(False)) };
+    assert_eq!(step(&unsaid), CONFIRM, "it was in force before");
 }
 
 #[test]
