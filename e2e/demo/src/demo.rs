@@ -1,6 +1,9 @@
 //! The demonstration: what happens in which order, and when it goes on.
 
-use std::time::{Duration, Instant};
+use std::{
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use kube::Client;
 use tokio::time::sleep;
@@ -14,7 +17,7 @@ use crate::{
     end_state,
     error::Error,
     expectation, hints, invariants,
-    operator::Operator,
+    operator::{self, Operator},
     processes::Processes,
     samples::{self, Labels, Sample},
     screen::Screen,
@@ -30,8 +33,9 @@ const STEADY_WITHIN: Duration = Duration::from_secs(60);
 /// How often is looked whether everything still runs, and whether it is quiet.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// All that is read from files, before anything is started.
+/// All that is needed from files, looked for before anything is started.
 struct Script {
+    operator: PathBuf,
     rbac: Vec<File>,
     cloud: Vec<File>,
     samples: Vec<Sample>,
@@ -42,6 +46,7 @@ impl Script {
     fn read(arguments: &Arguments) -> Result<Self, Error> {
         let samples = samples::read(&arguments.commitments())?;
         Ok(Self {
+            operator: operator::program()?,
             rbac: documents::folder(&arguments.rbac())?,
             cloud: documents::folder(&arguments.cloud())?,
             labels: samples::labels(&samples),
@@ -79,7 +84,7 @@ async fn prepare(script: &Script, screen: &mut Screen, processes: &mut Processes
     let count = apply(&script.cloud, &mut applier).await?;
     screen.done(&format!("cloud: {count} objects, hosts and flavor groups"), begin);
     let begin = Instant::now();
-    processes.start_operator().await?;
+    processes.start_operator(&script.operator).await?;
     screen.done("operator: ready, as service account berth-system/berth", begin);
     if let Some(log) = processes.operator().map(Operator::log) {
         screen.say(&format!("  its log: {}\n", log.display()));

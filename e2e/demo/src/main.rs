@@ -55,10 +55,15 @@ async fn run(arguments: &Arguments) -> Result<(), Error> {
         outcome = demo::run(arguments, &mut screen, &mut processes) => outcome,
         () = signals.recv() => if arguments.once { Err(Error::Interrupted) } else { Ok(()) },
     };
+    outcome.and(end(&mut processes, &mut screen).await)
+}
+
+async fn end(processes: &mut Processes, screen: &mut Screen) -> Result<(), Error> {
+    screen.leave_table();
     let begin = Instant::now();
-    let end = processes.end().await;
-    if end.is_ok() {
+    if processes.are_there() {
+        processes.end().await?;
         screen.done("everything has ended", begin);
     }
-    outcome.and(end)
+    Ok(())
 }

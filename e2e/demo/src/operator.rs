@@ -25,10 +25,9 @@ pub struct Operator {
 
 impl Operator {
     /// Starts the operator against the control plane, and waits until it is ready.
-    pub async fn start(control_plane: &ControlPlane, kubeconfig: &Path) -> Result<Self, Error> {
-        let program = program()?;
+    pub async fn start(program: &Path, control_plane: &ControlPlane, kubeconfig: &Path) -> Result<Self, Error> {
         let [health, metrics] = port::free()?;
-        let daemon = control_plane.spawn("berth", &program, &arguments(kubeconfig, health, metrics)).await?;
+        let daemon = control_plane.spawn("berth", program, &arguments(kubeconfig, health, metrics)).await?;
         let mut operator = Self { daemon, metrics };
         operator.wait_until_ready(health).await?;
         Ok(operator)
@@ -78,7 +77,7 @@ impl Operator {
 }
 
 /// `berth` as built together with this program.
-fn program() -> Result<PathBuf, Error> {
+pub fn program() -> Result<PathBuf, Error> {
     let own = env::current_exe().map_err(|source| Error::System { action: "find the path of this program", source })?;
     let program = own.with_file_name("berth");
     if program.is_file() { Ok(program) } else { Err(Error::OperatorMissing { program }) }

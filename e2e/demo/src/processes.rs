@@ -25,12 +25,17 @@ impl Processes {
     }
 
     /// Starts the operator with the rights of its service account.
-    pub async fn start_operator(&mut self) -> Result<(), Error> {
+    pub async fn start_operator(&mut self, program: &Path) -> Result<(), Error> {
         if let Some(control_plane) = &self.control_plane {
             let kubeconfig = control_plane.service_account(NAMESPACE, SERVICE_ACCOUNT).await?;
-            self.operator = Some(Operator::start(control_plane, &kubeconfig).await?);
+            self.operator = Some(Operator::start(program, control_plane, &kubeconfig).await?);
         }
         Ok(())
+    }
+
+    /// Whether there is something to end.
+    pub fn are_there(&self) -> bool {
+        self.control_plane.is_some()
     }
 
     /// An error when one of them has ended by itself.

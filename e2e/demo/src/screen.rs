@@ -54,6 +54,13 @@ impl Screen {
         self.table = table;
     }
 
+    /// Lets the table stay where it is; what is said from now on comes below it.
+    pub fn leave_table(&mut self) {
+        if let Some(terminal) = &mut self.terminal {
+            terminal.drawn.clear();
+        }
+    }
+
     /// Waits until the terminal has another size, and takes it over.
     pub async fn resized(&mut self) {
         let Some(Terminal { size, resized: Some(resized), drawn }) = &mut self.terminal else {
