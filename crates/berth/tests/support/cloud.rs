@@ -1,0 +1,205 @@
+//! What people, node agents and schedulers do with objects, as calls to the API server.
+
+use std::time::Duration;
+
+use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation, generate, names};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{
+    Api, Client, Resource, ResourceExt,
+    api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
+    core::{ApiResource, ClusterResourceScope},
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::{objects, seen::Seen};
+
+/// The API server as everybody but the operator uses it.
+#[derive(Clone)]
+pub struct Cloud {
+    client: Client,
+}
+
+impl Cloud {
+    pub fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    /// All objects of a kind.
+    pub fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = ClusterResourceScope>,
+    {
+        Api::all(self.client.clone())
+    }
+
+    /// All objects of a kind, whatever is in them.
+    pub fn raw<K>(&self) -> Api<DynamicObject>
+    where
+        K: Resource<DynamicType = (), Scope = ClusterResourceScope>,
+    {
+        Api::all_with(self.client.clone(), &ApiResource::erase::<K>(&()))
+    }
+
+    /// Installs CRDs, or replaces them, and waits until every kind is served.
+    pub async fn install(&self, crds: Vec<CustomResourceDefinition>) {
+        let api: Api<CustomResourceDefinition> = self.api();
+        for crd in crds {
+            let params = PatchParams::apply("test").force();
+            api.patch(&crd.name_any(), &params, &Patch::Apply(&crd)).await.unwrap();
+            let gvk =
+                kube::core::GroupVersionKind::gvk(&crd.spec.group, &crd.spec.versions[0].name, &crd.spec.names.kind);
+            let resource = ApiResource::from_gvk_with_plural(&gvk, &crd.spec.names.plural);
+            let served: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
+            while served.list(&ListParams::default().limit(1)).await.is_err() {
+                sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+
+    /// Removes all commitments, slots, hosts and flavor groups, whatever holds them.
+    pub async fn clear(&self) {
+        let commitments = self.raw::<CommittedResource>();
+        for commitment in commitments.list(&ListParams::default()).await.unwrap() {
+            let bare = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+            commitments.patch(&commitment.name_any(), &PatchParams::default(), &bare).await.unwrap();
+        }
+        for api in [commitments, self.raw::<Reservation>(), self.raw::<Hypervisor>(), self.raw::<Knowledge>()] {
+            api.delete_collection(&DeleteParams::default(), &ListParams::default()).await.unwrap();
+        }
+    }
+
+    /// Everything, as it is now; an error while the API server does not answer.
+    pub async fn see(&self) -> Result<Seen, kube::Error> {
+        let all = ListParams::default();
+        let mut seen = Seen {
+            commitments: self.api().list(&all).await?.items,
+            hosts: self.api().list(&all).await?.items,
+            knowledges: self.raw::<Knowledge>().list(&all).await?.into_iter().filter_map(typed).collect(),
+            ..Seen::default()
+        };
+        for raw in self.raw::<Reservation>().list(&all).await? {
+            let value = serde_json::to_value(raw).unwrap();
+            match serde_json::from_value(value.clone()) {
+                Ok(reservation) => seen.reservations.push(reservation),
+                Err(_) => seen.unreadable.push(value),
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Creates an object, with its status if it has one.
+    pub async fn create<K>(&self, object: &K) -> K
+    where
+        K: Resource<DynamicType = (), Scope = ClusterResourceScope>
+            + Serialize
+            + DeserializeOwned
+            + Clone
+            + std::fmt::Debug,
+    {
+        let created = self.api::<K>().create(&PostParams::default(), object).await.unwrap();
+        let status = serde_json::to_value(object).unwrap()["status"].take();
+        if !status.is_null() {
+            self.edit_status::<K>(&created.name_any(), json!({ "status": status })).await;
+        }
+        created
+    }
+
+    /// Creates an object that need not be what its kind says.
+    pub async fn create_raw<K>(&self, mut object: Value) -> Result<(), kube::Error>
+    where
+        K: Resource<DynamicType = (), Scope = ClusterResourceScope>,
+    {
+        object["apiVersion"] = json!(K::api_version(&()));
+        object["kind"] = json!(K::kind(&()));
+        let object: DynamicObject = serde_json::from_value(object).unwrap();
+        self.raw::<K>().create(&PostParams::default(), &object).await.map(drop)
+    }
+
+    /// Merges a change into an object.
+    pub async fn edit<K>(&self, name: &str, change: Value)
+    where
+        K: Resource<DynamicType = (), Scope = ClusterResourceScope>,
+    {
+        self.raw::<K>().patch(name, &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
+    }
+
+    /// Merges a change into the status of an object.
+    pub async fn edit_status<K>(&self, name: &str, change: Value)
+    where
+        K: Resource<DynamicType = (), Scope = ClusterResourceScope>,
+    {
+        self.raw::<K>().patch_status(name, &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
+    }
+
+    /// Asks for an object to be deleted, as kubectl does.
+    pub async fn delete<K>(&self, name: &str)
+    where
+        K: Resource<DynamicType = (), Scope = ClusterResourceScope>,
+    {
+        self.raw::<K>().delete(name, &DeleteParams::default()).await.unwrap();
+    }
+
+    /// Changes the spec of a commitment.
+    pub async fn respec(&self, uuid: &str, change: Value) {
+        self.edit::<CommittedResource>(&names::commitment(uuid), json!({ "spec": change })).await;
+    }
+
+    /// Deletes a commitment.
+    pub async fn delete_commitment(&self, uuid: &str) {
+        self.delete::<CommittedResource>(&names::commitment(uuid)).await;
+    }
+
+    /// Changes the spec of a slot by hand.
+    pub async fn edit_slot(&self, name: &str, change: Value) {
+        self.edit::<Reservation>(name, json!({ "spec": change })).await;
+    }
+
+    /// A VM of so many GiB starts in a slot, on the slot's host: the scheduler notes it, the node agent reports it.
+    pub async fn start_vm(&self, slot: &str, vm: &str, gib: u64) {
+        let resources = json!({ "memory": format!("{gib}Gi"), "cpu": (gib / 16).to_string() });
+        let expected = json!({ vm: { "creationTimestamp": "2026-03-01T08:00:00Z", "resources": resources } });
+        self.edit_slot(slot, json!({ "committedResourceReservation": { "allocations": expected } })).await;
+        let host = self.api::<Reservation>().get(slot).await.unwrap().spec.target_host.unwrap();
+        let status = self.api::<Hypervisor>().get(&host).await.unwrap().status.unwrap_or_default();
+        let mut instances = serde_json::to_value(&status.instances).unwrap();
+        instances.as_array_mut().unwrap().push(json!({ "id": vm, "name": vm, "active": true }));
+        let memory = super::seen::amount(&status.allocation, "memory") + i64::try_from(gib << 30).unwrap();
+        let cpu = super::seen::amount(&status.allocation, "cpu") + i64::try_from(gib / 16).unwrap();
+        let allocation = json!({ "memory": memory.to_string(), "cpu": cpu.to_string() });
+        self.edit_status::<Hypervisor>(
+            &host,
+            json!({ "status": { "instances": instances, "allocation": allocation } }),
+        )
+        .await;
+    }
+
+    /// Publishes flavor groups, as the extractor does.
+    pub async fn publish_flavor_groups(&self, raw: Value) {
+        let name = names::FLAVOR_GROUPS;
+        if self.raw::<Knowledge>().get_opt(name).await.unwrap().is_none() {
+            let object = json!({ "metadata": { "name": name }, "spec": { "schedulingDomain": "nova" } });
+            self.create_raw::<Knowledge>(object).await.unwrap();
+        }
+        let ready = json!({ "type": "Ready", "status": "True", "reason": "Extracted", "message": "",
+                            "lastTransitionTime": "2026-03-01T08:00:00Z" });
+        // A merge would keep what the new content lacks.
+        self.edit_status::<Knowledge>(name, json!({ "status": { "raw": null } })).await;
+        self.edit_status::<Knowledge>(name, json!({ "status": { "raw": raw, "conditions": [ready] } })).await;
+    }
+
+    /// The flavor groups of [`objects`].
+    pub async fn publish_usual_flavor_groups(&self) {
+        self.publish_flavor_groups(objects::flavor_groups()).await;
+    }
+
+    /// The CRDs with all rules.
+    pub async fn install_all(&self) {
+        self.install(generate::all()).await;
+    }
+}
+
+fn typed<K: DeserializeOwned>(object: DynamicObject) -> Option<K> {
+    serde_json::from_value(serde_json::to_value(object).ok()?).ok()
+}

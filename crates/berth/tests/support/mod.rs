@@ -1,0 +1,14 @@
+//! What the tests of the binary share: a control plane, the operator as a process, objects, waiting, and the laws.
+//!
+//! A test is a story: [`world::World::begin`] gives it an empty cloud and a running operator, it does and expects
+//! something, and [`world::World::end`] proves the laws, also over a restart.
+#![allow(dead_code, unused_imports, reason = "each test file uses its part")]
+
+pub mod cloud;
+pub mod http;
+pub mod laws;
+pub mod objects;
+pub mod operator;
+pub mod seen;
+pub mod waiting;
+pub mod world;

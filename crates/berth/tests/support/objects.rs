@@ -1,0 +1,96 @@
+//! The objects of the stories. Memory hosts come in multiples of one slot of 480 GiB, so that what fits is easy to see.
+
+use berth_crds::{CommittedResource, Hypervisor, testing};
+use serde_json::{Value, json};
+
+pub use berth_crds::testing::{GROUP, ZONE};
+
+/// The zone beside [`ZONE`].
+pub const OTHER_ZONE: &str = "eu-test-1b";
+
+/// The group whose flavors differ: 64 GiB with 16 cores, 16 GiB with 8 cores.
+pub const MIXED_GROUP: &str = "gp_v5";
+
+/// The group without flavors.
+pub const EMPTY_GROUP: &str = "empty_v1";
+
+/// Memory of one slot of [`GROUP`] in GiB.
+pub const SLOT_GIB: u64 = 480;
+
+/// Cores of one slot of [`GROUP`].
+pub const SLOT_CORES: u64 = 30;
+
+/// The amount of so many slots of [`GROUP`].
+pub fn slots(count: u64) -> String {
+    format!("{}Gi", count * SLOT_GIB)
+}
+
+/// The flavor groups, as the status of the Knowledge object.
+pub fn flavor_groups() -> Value {
+    let flavor = |name: &str, vcpus: u64, gib: u64, group: &str, hypervisor: &str| {
+        json!({ "name": name, "vcpus": vcpus, "memoryMB": gib * 1024, "diskGB": 64,
+                "extraSpecs": { "quota:hw_version": group, "capabilities:hypervisor_type": hypervisor } })
+    };
+    let memory = flavor(testing::FLAVOR, SLOT_CORES, SLOT_GIB, GROUP, "QEMU");
+    let large = flavor("gp_v5_c16_m64", 16, 64, MIXED_GROUP, "CH");
+    let small = flavor("gp_v5_c8_m16", 8, 16, MIXED_GROUP, "CH");
+    json!({ "features": [
+        { "name": GROUP, "ramCoreRatio": 16384, "flavors": [memory], "largestFlavor": memory, "smallestFlavor": memory },
+        { "name": MIXED_GROUP, "ramCoreRatioMin": 2048, "ramCoreRatioMax": 4096, "flavors": [large, small],
+          "largestFlavor": large, "smallestFlavor": small },
+        { "name": EMPTY_GROUP, "flavors": [] },
+    ]})
+}
+
+/// A confirmed commitment of so many slots of [`GROUP`] that is tried again for ever.
+pub fn patient(uuid: &str, count: u64) -> CommittedResource {
+    let mut commitment = testing::commitment(uuid, &slots(count));
+    commitment.metadata.generation = None;
+    commitment
+}
+
+/// The same, but it is rejected when it does not fit.
+pub fn rejectable(uuid: &str, count: u64) -> CommittedResource {
+    let mut commitment = patient(uuid, count);
+    commitment.spec.allow_rejection = true;
+    commitment
+}
+
+/// A commitment of [`MIXED_GROUP`].
+pub fn mixed(uuid: &str, amount: &str) -> CommittedResource {
+    let mut commitment = patient(uuid, 1);
+    MIXED_GROUP.clone_into(&mut commitment.spec.flavor_group_name);
+    commitment.spec.amount = amount.into();
+    commitment
+}
+
+/// An empty memory host with room for so many slots of [`GROUP`].
+pub fn host(name: &str, count: u64) -> Hypervisor {
+    of_type(testing::hypervisor(name, &slots(count), &(count * SLOT_CORES).to_string()), "kvm")
+}
+
+/// An empty host for [`MIXED_GROUP`].
+pub fn mixed_host(name: &str, memory: &str, cores: &str) -> Hypervisor {
+    of_type(testing::hypervisor(name, memory, cores), "ch")
+}
+
+/// The host in another zone.
+pub fn in_zone(mut host: Hypervisor, zone: &str) -> Hypervisor {
+    host.metadata.labels = Some([(berth_crds::labels::ZONE.to_owned(), zone.to_owned())].into());
+    host
+}
+
+fn of_type(mut host: Hypervisor, hypervisor: &str) -> Hypervisor {
+    if let Some(status) = &mut host.status {
+        status.domain_capabilities = Some(berth_crds::hypervisor::DomainCapabilities {
+            hypervisor_type: hypervisor.to_owned(),
+            ..Default::default()
+        });
+    }
+    host
+}
+
+/// Name of a slot.
+pub fn slot_name(uuid: &str, number: u64) -> String {
+    berth_crds::names::slot(&berth_crds::names::commitment(uuid), number)
+}

@@ -1,0 +1,101 @@
+//! The operator as a process: started as an administrator would, observed through its listeners and its log.
+
+use std::{
+    fs,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use berth_control_plane::{ControlPlane, Daemon};
+
+use super::http;
+
+/// SIGTERM has to end the process within this time.
+pub const STOPS_WITHIN: Duration = Duration::from_secs(5);
+
+/// A running operator; it is killed when this is dropped.
+pub struct Operator {
+    daemon: Daemon,
+    log_begins: usize,
+    probes: SocketAddr,
+    metrics: SocketAddr,
+}
+
+impl Operator {
+    /// Starts it; it may not be ready yet.
+    pub async fn start(control_plane: &ControlPlane, kubeconfig: &Path, config: &Path) -> Self {
+        let [probes, metrics] = free_addresses();
+        let arguments = [
+            "operator".to_owned(),
+            format!("--kubeconfig={}", kubeconfig.display()),
+            format!("--config={}", config.display()),
+            format!("--health-probe-bind-address={probes}"),
+            format!("--metrics-bind-address={metrics}"),
+            "--metrics-secure=false".to_owned(),
+            "--log-format=human".to_owned(),
+        ];
+        let program = Path::new(env!("CARGO_BIN_EXE_berth"));
+        let log_begins = log_length(control_plane);
+        let daemon = control_plane.spawn("berth", program, &arguments).await.unwrap();
+        Self { daemon, log_begins, probes, metrics }
+    }
+
+    /// Status and body of a probe, `/healthz` or `/readyz`.
+    pub async fn probe(&self, path: &str) -> Option<(u16, String)> {
+        http::get(self.probes, path).await
+    }
+
+    /// The text of `/metrics`; empty when nobody answers.
+    pub async fn metrics(&self) -> String {
+        http::get(self.metrics, "/metrics").await.map(|(_, text)| text).unwrap_or_default()
+    }
+
+    /// How many looks at objects there have been, of both controllers.
+    pub async fn looks(&self) -> u64 {
+        http::sum(&self.metrics().await, "berth_controller_runs_total", &[])
+    }
+
+    /// What it wrote since this start.
+    pub fn log(&self) -> String {
+        let all = fs::read(self.daemon.log()).unwrap_or_default();
+        String::from_utf8_lossy(all.get(self.log_begins..).unwrap_or_default()).into_owned()
+    }
+
+    /// The last lines of that.
+    pub fn end_of_log(&self) -> String {
+        let log = self.log();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(40)..].join("\n")
+    }
+
+    /// SIGTERM: it must end by itself, with success, in time.
+    pub async fn stop(mut self) -> Duration {
+        let asked = Instant::now();
+        let (log, begins) = (self.daemon.log().to_owned(), self.log_begins);
+        let status = self.daemon.stop(2 * STOPS_WITHIN).await.unwrap();
+        let took = asked.elapsed();
+        let log = fs::read_to_string(log).unwrap_or_default();
+        let log = log.get(begins..).unwrap_or_default();
+        assert!(status.is_some_and(|status| status.success()), "ended with {status:?} after {took:?}:\n{log}");
+        assert!(took < STOPS_WITHIN, "it took {took:?} to stop:\n{log}");
+        took
+    }
+
+    /// SIGKILL, in the middle of whatever it does.
+    pub fn kill(self) {
+        drop(self);
+    }
+}
+
+/// Starts of one control plane write into one file, one after the other.
+fn log_length(control_plane: &ControlPlane) -> usize {
+    let log = control_plane.kubeconfig().with_file_name("berth.log");
+    fs::metadata(log).map_or(0, |data| usize::try_from(data.len()).unwrap())
+}
+
+/// Addresses that nobody listens at. Somebody else may take one before it is used; the operator then ends and says so.
+fn free_addresses<const N: usize>() -> [SocketAddr; N] {
+    let held = [(); N].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+    held.map(|listener| listener.local_addr().unwrap())
+}

@@ -1,0 +1,154 @@
+//! What the API server holds at a moment, and how it reads on a page.
+
+use std::{collections::BTreeMap, fmt};
+
+use berth_crds::{
+    CommittedResource, Condition, Hypervisor, Knowledge, Quantity, Reservation, ReservationType, conditions, names,
+    resources,
+};
+use kube::ResourceExt;
+use serde_json::Value;
+
+const MIB: i64 = 1 << 20;
+
+/// All objects that matter here. Reservations that our type cannot read are kept as they are.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    pub commitments: Vec<CommittedResource>,
+    pub reservations: Vec<Reservation>,
+    pub unreadable: Vec<Value>,
+    pub hosts: Vec<Hypervisor>,
+    pub knowledges: Vec<Knowledge>,
+}
+
+impl Seen {
+    /// The commitment with this UUID and the canonical name.
+    pub fn commitment(&self, uuid: &str) -> Option<&CommittedResource> {
+        self.named(&names::commitment(uuid))
+    }
+
+    /// The commitment object of this name.
+    pub fn named(&self, name: &str) -> Option<&CommittedResource> {
+        self.commitments.iter().find(|commitment| commitment.name_any() == name)
+    }
+
+    /// All slots.
+    pub fn slots(&self) -> impl Iterator<Item = &Reservation> {
+        self.reservations.iter().filter(|one| one.spec.type_ == ReservationType::CommittedResourceReservation)
+    }
+
+    /// The slots that name this commitment, by name.
+    pub fn slots_of(&self, uuid: &str) -> Vec<&Reservation> {
+        self.slots().filter(|slot| commitment_of(slot) == uuid).collect()
+    }
+
+    /// The slot of this name.
+    pub fn slot(&self, name: &str) -> Option<&Reservation> {
+        self.slots().find(|slot| slot.name_any() == name)
+    }
+
+    /// Names of the hosts on which a commitment has slots, one entry for each slot, sorted.
+    pub fn hosts_of(&self, uuid: &str) -> Vec<String> {
+        let mut hosts: Vec<_> = self.slots_of(uuid).iter().filter_map(|slot| slot.spec.target_host.clone()).collect();
+        hosts.sort();
+        hosts
+    }
+
+    /// Memory of the slots of a commitment in MiB, each, by slot name.
+    pub fn sizes_of(&self, uuid: &str) -> Vec<i64> {
+        self.slots_of(uuid).iter().map(|slot| amount(&slot.spec.resources, resources::MEMORY) / MIB).collect()
+    }
+
+    /// `<kind>/<name>` and resourceVersion of everything that the operator writes.
+    pub fn versions(&self) -> BTreeMap<String, String> {
+        let commitments =
+            self.commitments.iter().map(|c| (format!("commitment {}", c.name_any()), c.resource_version()));
+        let slots = self.reservations.iter().map(|r| (format!("reservation {}", r.name_any()), r.resource_version()));
+        commitments.chain(slots).map(|(name, version)| (name, version.unwrap_or_default())).collect()
+    }
+}
+
+/// UUID of the commitment that a slot names.
+pub fn commitment_of(slot: &Reservation) -> &str {
+    let data = slot.spec.committed_resource_reservation.as_ref();
+    data.and_then(|data| data.commitment_uuid.as_deref()).unwrap_or_default()
+}
+
+/// The condition Ready of a commitment.
+pub fn ready(commitment: &CommittedResource) -> Option<&Condition> {
+    conditions::ready(&commitment.status.as_ref()?.conditions)
+}
+
+/// The condition Ready of a Reservation.
+pub fn slot_ready(slot: &Reservation) -> Option<&Condition> {
+    conditions::ready(&slot.status.as_ref()?.conditions)
+}
+
+/// The host on which a Reservation is in force.
+pub fn in_force_on(slot: &Reservation) -> Option<&str> {
+    slot.status.as_ref()?.host.as_deref()
+}
+
+/// An amount of a resource map, rounded up; what is absent or unreadable is nothing.
+pub fn amount(map: &BTreeMap<String, Quantity>, name: &str) -> i64 {
+    readable_amount(map, name).unwrap_or_default()
+}
+
+/// An amount of a resource map, if it is there and makes sense.
+pub fn readable_amount(map: &BTreeMap<String, Quantity>, name: &str) -> Option<i64> {
+    let quantity = berth_core::Quantity::parse(map.get(name)?.as_str()).ok()?;
+    (!quantity.is_negative()).then(|| quantity.round_up())
+}
+
+/// One line for each object, for the text of a failure.
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let says = |condition: Option<&Condition>| match condition {
+            Some(c) => format!("{}={} (generation {:?}) {}", c.status, c.reason, c.observed_generation, c.message),
+            None => "no condition".to_owned(),
+        };
+        for c in &self.commitments {
+            let (spec, meta) = (&c.spec, &c.metadata);
+            writeln!(
+                f,
+                "  {} generation={} {} {} {} {} finalizers={:?} deletion={:?}: {}",
+                c.name_any(),
+                meta.generation.unwrap_or_default(),
+                spec.amount,
+                spec.flavor_group_name,
+                spec.availability_zone,
+                spec.state,
+                c.finalizers(),
+                meta.deletion_timestamp.as_ref().map(|time| time.0),
+                says(ready(c)),
+            )?;
+        }
+        for r in &self.reservations {
+            let (target, host) = (r.spec.target_host.as_deref(), in_force_on(r));
+            let size: Vec<_> = r.spec.resources.iter().map(|(name, size)| format!("{name}={size}")).collect();
+            writeln!(
+                f,
+                "  {} {} target={target:?} host={host:?}: {}",
+                r.name_any(),
+                size.join(" "),
+                says(slot_ready(r))
+            )?;
+        }
+        for raw in &self.unreadable {
+            writeln!(f, "  unreadable: {raw}")?;
+        }
+        for h in &self.hosts {
+            let status = h.status.clone().unwrap_or_default();
+            let zone = h.labels().get(berth_crds::labels::ZONE);
+            writeln!(
+                f,
+                "  {} zone={zone:?} capacity={:?} allocation={:?} vms={}",
+                h.name_any(),
+                status.effective_capacity,
+                status.allocation,
+                status.instances.len()
+            )?;
+        }
+        Ok(())
+    }
+}

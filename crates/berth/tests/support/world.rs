@@ -1,0 +1,277 @@
+//! One control plane for all stories of a test file, told one after the other, each with an empty cloud.
+
+use std::{
+    fs,
+    ops::Deref,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use berth_control_plane::ControlPlane;
+use berth_crds::{Knowledge, names};
+use kube::{
+    Client, Config,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use serde_json::json;
+use tokio::{
+    sync::{Mutex, MutexGuard, OnceCell},
+    time::sleep,
+};
+
+use super::{
+    cloud::Cloud,
+    http, laws,
+    operator::Operator,
+    seen::{Seen, ready},
+    waiting::{none, so, until},
+};
+
+/// How long nothing may happen before it counts as rest.
+const QUIET: Duration = Duration::from_millis(250);
+
+/// A host must be missing for so long before its slots move; far less than the minute of production.
+pub const GRACE: Duration = Duration::from_secs(2);
+
+static SHARED: OnceCell<Mutex<Shared>> = OnceCell::const_new();
+
+/// What the stories of a file share. It ends with the process.
+struct Shared {
+    control_plane: ControlPlane,
+    /// Of the account that the manifests in `config/rbac` make.
+    account: PathBuf,
+    config: tempfile::NamedTempFile,
+}
+
+/// The stage of one story. It reads and writes as [`Cloud`] does.
+pub struct World {
+    cloud: Cloud,
+    operator: Option<Operator>,
+    shared: MutexGuard<'static, Shared>,
+}
+
+impl Deref for World {
+    type Target = Cloud;
+
+    fn deref(&self) -> &Cloud {
+        &self.cloud
+    }
+}
+
+impl World {
+    /// An empty cloud with flavor groups, and the operator, ready.
+    pub async fn begin() -> Self {
+        let mut world = Self::without_operator().await;
+        world.start().await;
+        world
+    }
+
+    /// An empty cloud with flavor groups, and nobody who looks after it.
+    pub async fn without_operator() -> Self {
+        let shared = SHARED.get_or_init(async || Mutex::new(Shared::new().await)).await.lock().await;
+        let cloud = Cloud::new(client(&shared.control_plane).await);
+        cloud.clear().await;
+        cloud.publish_usual_flavor_groups().await;
+        Self { cloud, operator: None, shared }
+    }
+
+    /// Starts the operator and waits until it is ready.
+    pub async fn start(&mut self) {
+        let shared = &self.shared;
+        let operator = Operator::start(&shared.control_plane, &shared.account, shared.config.path()).await;
+        self.operator = Some(operator);
+        self.until_told("the operator is ready", async |world, _| match world.operator().probe("/readyz").await {
+            Some((200, _)) => Ok(()),
+            other => Err(format!("/readyz answers {other:?}")),
+        })
+        .await;
+    }
+
+    /// The running operator.
+    pub fn operator(&self) -> &Operator {
+        self.operator.as_ref().unwrap()
+    }
+
+    /// Ends it with SIGTERM, in time.
+    pub async fn stop(&mut self) -> Duration {
+        self.operator.take().unwrap().stop().await
+    }
+
+    /// Ends it with SIGKILL.
+    pub fn kill(&mut self) {
+        self.operator.take().unwrap().kill();
+    }
+
+    /// kubectl with the rights of an administrator.
+    pub async fn kubectl(&self, arguments: &[&str]) -> String {
+        self.shared.control_plane.run_kubectl(arguments, None).await.unwrap()
+    }
+
+    /// To stop and restart the API server.
+    pub fn control_plane(&mut self) -> &mut ControlPlane {
+        &mut self.shared.control_plane
+    }
+
+    /// The kubeconfig of the operator's account.
+    pub fn account(&self) -> &Path {
+        &self.shared.account
+    }
+
+    /// Everything that is there.
+    pub async fn now(&self) -> Seen {
+        self.cloud.see().await.unwrap()
+    }
+
+    /// Waits until what is there is as `judge` wants it.
+    pub async fn until<T>(&self, what: &str, judge: impl Fn(&Seen) -> Result<T, String>) -> T {
+        self.until_told(what, async |_, seen| judge(&seen)).await
+    }
+
+    /// The same with a question that takes time.
+    async fn until_told<T>(&self, what: &str, judge: impl AsyncFn(&Self, Seen) -> Result<T, String>) -> T {
+        let look = async || match self.cloud.see().await {
+            Ok(seen) => judge(self, seen).await,
+            Err(error) => Err(format!("the API server does not answer: {error}")),
+        };
+        match until(look).await {
+            Ok(good) => good,
+            Err(bad) => panic!("{what}: {bad}\n{}", self.report().await),
+        }
+    }
+
+    /// What is there and what the operator said last, for the text of a failure.
+    pub async fn report(&self) -> String {
+        let seen = self.cloud.see().await.map_or_else(|error| error.to_string(), |seen| seen.to_string());
+        let log = self.operator.as_ref().map(Operator::end_of_log).unwrap_or_default();
+        format!("The objects:\n{seen}The end of the log of the operator:\n{log}")
+    }
+
+    /// Writes to our kinds that the API server has counted, by anybody, also those that changed nothing.
+    pub async fn writes(&self) -> u64 {
+        let text = self.shared.control_plane.run_kubectl(&["get", "--raw", "/metrics"], None).await.unwrap();
+        let count = |resource: &str, verb: &str| {
+            let words = [format!("resource=\"{resource}\""), format!("verb=\"{verb}\"")];
+            http::sum(&text, "apiserver_request_total", &words.each_ref().map(String::as_str))
+        };
+        let resources = ["committedresources", "reservations"];
+        resources.iter().flat_map(|resource| ["POST", "PUT", "PATCH", "DELETE"].map(|verb| count(resource, verb))).sum()
+    }
+
+    /// Waits until a commitment says this, about its present generation.
+    pub async fn says(&self, uuid: &str, reason: &str, message: &str) -> Seen {
+        self.object_says(&names::commitment(uuid), reason, message).await
+    }
+
+    /// The same for an object that need not have the canonical name.
+    pub async fn object_says(&self, name: &str, reason: &str, message: &str) -> Seen {
+        let what = format!("{name} says {reason}: {message}");
+        self.until(&what, |seen| {
+            let commitment = seen.named(name).ok_or("it is not there")?;
+            let ready = ready(commitment).ok_or("it says nothing")?;
+            so(ready.observed_generation == commitment.metadata.generation, || {
+                "it is of an old generation".to_owned()
+            })?;
+            so(ready.reason == reason && ready.message.starts_with(message), || {
+                format!("it says {}: {}", ready.reason, ready.message)
+            })?;
+            Ok(seen.clone())
+        })
+        .await
+    }
+
+    /// Waits until a commitment is accepted as it is.
+    pub async fn accepted(&self, uuid: &str) -> Seen {
+        self.says(uuid, "Accepted", "commitment successfully reserved").await
+    }
+
+    /// Waits until nothing happens any more and all laws hold.
+    pub async fn rest(&self) -> Seen {
+        self.until_told("the world is at rest and all laws hold", async |world, seen| {
+            none(&laws::broken_at_rest(&seen))?;
+            let looks = world.operator().looks().await;
+            sleep(QUIET).await;
+            let later = world.see().await.map_err(|error| error.to_string())?;
+            so(seen.versions() == later.versions(), || "objects still change".to_owned())?;
+            let more = world.operator().looks().await - looks;
+            so(more == 0, || format!("{more} looks within {QUIET:?}"))?;
+            Ok(later)
+        })
+        .await
+    }
+
+    /// Makes the operator look at every commitment and every waiting slot, without a reason to do anything.
+    pub async fn wake_all(&self) {
+        let stamp = self.now().await.versions().len().to_string();
+        let looks = self.operator().looks().await;
+        let change = json!({ "metadata": { "annotations": { "test/woken": format!("{stamp}/{looks}") } } });
+        self.edit::<Knowledge>(names::FLAVOR_GROUPS, change).await;
+        self.until_told("the operator looks again", async |world, seen| {
+            let (after, wanted) = (world.operator().looks().await, looks + seen.commitments.len() as u64);
+            so(after >= wanted, || format!("{after} looks, {wanted} wanted"))
+        })
+        .await;
+    }
+
+    /// The laws hold, and whoever plans again plans nothing: not the same process, and not the next one.
+    pub async fn lawful(&mut self) -> Seen {
+        let before = self.rest().await;
+        let writes = self.writes().await;
+        self.wake_all().await;
+        self.nothing_was_written("when it looks again", &before, writes).await;
+        self.stop().await;
+        self.start().await;
+        self.nothing_was_written("after a restart", &before, writes).await;
+        before
+    }
+
+    async fn nothing_was_written(&self, when: &str, before: &Seen, writes: u64) {
+        let objects = before.commitments.len() + before.slots().count();
+        self.until_told("all objects were looked at", async |world, _| {
+            let looks = world.operator().looks().await;
+            so(looks >= objects as u64, || format!("{looks} looks at {objects} objects"))
+        })
+        .await;
+        let after = self.rest().await;
+        let changed: Vec<_> = after
+            .versions()
+            .into_iter()
+            .filter(|(name, version)| before.versions().get(name) != Some(version))
+            .map(|(name, _)| name)
+            .collect();
+        let more = self.writes().await - writes;
+        let nothing = changed.is_empty() && more == 0;
+        assert!(nothing, "{when}: {more} writes, changed {changed:?}\n{}", self.report().await);
+    }
+
+    /// The end of a story.
+    pub async fn end(mut self) {
+        self.lawful().await;
+        self.stop().await;
+    }
+}
+
+impl Shared {
+    async fn new() -> Self {
+        let control_plane = ControlPlane::start().await.unwrap();
+        let rbac = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/rbac");
+        for file in ["namespace.yaml", "cluster-role.yaml", "events-role.yaml"] {
+            let path = rbac.join(file);
+            control_plane.run_kubectl(&["apply", "--filename", path.to_str().unwrap()], None).await.unwrap();
+        }
+        let cloud = Cloud::new(client(&control_plane).await);
+        cloud.install_all().await;
+        let account = control_plane.service_account("berth-system", "berth").await.unwrap();
+        let config = tempfile::Builder::new().suffix(".json").tempfile().unwrap();
+        let grace = format!("{}s", GRACE.as_secs());
+        let keys = json!({ "committedResourceReservationController": { "requeueIntervalGracePeriod": grace } });
+        fs::write(config.path(), keys.to_string()).unwrap();
+        Self { control_plane, account, config }
+    }
+}
+
+/// A client lives no longer than the runtime of its test.
+async fn client(control_plane: &ControlPlane) -> Client {
+    let kubeconfig = Kubeconfig::read_from(control_plane.kubeconfig()).unwrap();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    Client::try_from(config).unwrap()
+}
