@@ -8,7 +8,7 @@ fn decode<K: serde::de::DeserializeOwned>(value: serde_json::Value) -> K {
     serde_json::from_value(value).unwrap()
 }
 
-fn hypervisor(status: serde_json::Value) -> Hypervisor {
+fn hypervisor(status: &serde_json::Value) -> Hypervisor {
     decode(json!({
         "apiVersion": "kvm.cloud.sap/v1", "kind": "Hypervisor",
         "metadata": {"name": "node-1", "labels": {"topology.kubernetes.io/zone": "az-a"}},
@@ -27,9 +27,9 @@ fn home() -> berth_core::ClusterName {
 fn a_host_has_effective_capacity_else_physical_capacity() {
     let both =
         json!({"capacity": {"memory": "10Gi", "cpu": "4"}, "effectiveCapacity": {"memory": "8Gi", "cpu": "6500m"}});
-    let host = host(&home(), &hypervisor(both));
+    let host = host(&home(), &hypervisor(&both));
     assert_eq!(host.capacity, Resources::new(Bytes::from_mib(8192), Cores::new(6)).into(), "U20: rounded down");
-    let physical = super::host(&home(), &hypervisor(json!({"capacity": {"memory": "10Gi"}})));
+    let physical = super::host(&home(), &hypervisor(&json!({"capacity": {"memory": "10Gi"}})));
     assert_eq!(physical.capacity, Amounts { memory: Some(Bytes::from_mib(10_240)), cpu: None });
     assert_eq!(physical.effective_capacity, Amounts::default());
 }
@@ -38,7 +38,7 @@ fn a_host_has_effective_capacity_else_physical_capacity() {
 fn a_host_knows_its_zone_traits_aggregates_and_vms() {
     let host = host(
         &home(),
-        &hypervisor(json!({
+        &hypervisor(&json!({
             "traits": ["HW_X"], "aggregates": [{"name": "agg", "uuid": "u1"}],
             "instances": [{"id": "vm-1", "name": "i", "active": false}],
             "conditions": [{"type": "Ready", "status": "True", "reason": "R", "message": "",
@@ -55,7 +55,7 @@ fn a_host_knows_its_zone_traits_aggregates_and_vms() {
 
 #[test]
 fn nonsense_on_a_host_is_named() {
-    let host = host(&home(), &hypervisor(json!({"effectiveCapacity": {"memory": "-5Gi", "cpu": "4"}})));
+    let host = host(&home(), &hypervisor(&json!({"effectiveCapacity": {"memory": "-5Gi", "cpu": "4"}})));
     assert_eq!(host.nonsense.as_deref(), Some("status.effectiveCapacity.memory is \"-5Gi\""));
     assert_eq!(host.capacity.memory, None);
 }
