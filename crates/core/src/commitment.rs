@@ -147,31 +147,9 @@ impl Spec {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-
-    /// 2026-03-01T12:00:00Z
-    pub(crate) const NOW: i64 = 1_772_366_400;
-
-    pub(crate) fn spec(amount: &str) -> Spec {
-        Spec {
-            uuid: "uuid-1".into(),
-            group: "amber".into(),
-            resource: ResourceType::Memory,
-            amount: Quantity::parse(amount).unwrap(),
-            zone: "az-a".into(),
-            project: "project".into(),
-            domain: "domain".into(),
-            start: None,
-            end: None,
-            state: State::Confirmed,
-            allow_rejection: false,
-        }
-    }
-
-    pub(crate) fn at(seconds: i64) -> Timestamp {
-        Timestamp::from_second(NOW + seconds).unwrap()
-    }
+    use crate::testing::{at, spec};
 
     #[test]
     fn document_20_section_5_phases() {

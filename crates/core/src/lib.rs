@@ -11,6 +11,8 @@ pub mod quantity;
 pub mod reservation;
 pub mod slot;
 pub mod summary;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod units;
 
 pub use ids::{

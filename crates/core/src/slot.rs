@@ -104,42 +104,12 @@ pub fn number(name: &SlotName, prefix: &str) -> Option<u64> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use crate::{
         host::ConditionStatus::{False, True, Unknown},
-        units::Cores,
+        testing::slot,
     };
-
-    pub(crate) const PREFIX: &str = "commitment-uuid-1-";
-
-    pub(crate) fn gib(gib: u64) -> Bytes {
-        Bytes::from_mib(gib * 1024)
-    }
-
-    /// `#number size@host[vms]` in the notation of document 20 section 12.11.
-    pub(crate) fn slot(number: u64, flavor: &str, size: (u64, i64), host: &str, vms: &[(&str, u64)]) -> Slot {
-        Slot {
-            name: format!("{PREFIX}{number}").into(),
-            commitment: "uuid-1".into(),
-            project: "project".into(),
-            domain: "domain".into(),
-            group: "amber".into(),
-            zone: "az-a".into(),
-            flavor: flavor.into(),
-            size: Resources::new(gib(size.0), Cores::new(size.1)),
-            target_host: (host != "-").then(|| host.into()),
-            status_host: (host != "-").then(|| host.into()),
-            expected: vms.iter().map(|(vm, size)| ((*vm).into(), Resources::new(gib(*size), Cores::new(1)))).collect(),
-            start: None,
-            end: None,
-            parent_generation: 1,
-            observed_parent_generation: 1,
-            labelled: true,
-            ready: (host != "-").then(|| (ConditionStatus::True, "ReservationActive".to_owned())),
-            waiting: false,
-        }
-    }
 
     #[test]
     fn document_20_section_7_3_examples_with_u38_and_u45() {

@@ -113,7 +113,7 @@ fn two_units(seconds: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commitment::tests::{at, spec};
+    use crate::testing::{at, spec};
 
     fn line(reason: &str, message: &str, end: Option<i64>, accepted: Option<&Spec>, vms: usize) -> String {
         let spec = Spec { end: end.map(at), ..spec("96Gi") };

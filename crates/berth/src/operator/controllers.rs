@@ -1,8 +1,11 @@
 //! The controllers of commitments and of slots, with everything that they need.
 
-use std::sync::Arc;
+use std::{future::Future, sync::Arc};
 
-use berth_cluster::{Clusters, ControllerOptions, Events, FlavorGroupsCache, ObjectKey, Wakeups, Writer, run};
+use berth_cluster::{
+    Classified, Clusters, ControllerOptions, Events, FlavorGroupsCache, Kind, Next, ObjectKey, Store, Wakeups, Writer,
+    run,
+};
 use berth_committed_resource::{CommittedResourceController, Delays, Limits, Settings};
 use berth_core::SlotKey;
 use berth_reservation::{Parts as SlotParts, ReservationController};
@@ -44,18 +47,11 @@ impl World<'_> {
             settings: self.commitment_settings(),
             wake_slots: self.wake_slots(),
         });
-        let store = self.stores.commitments.clone();
-        let queue = run(
-            ControllerOptions::new("committed-resource"),
-            self.queues.commitments.clone(),
-            move |key: &ObjectKey| store.get(key).is_some(),
-            parts.stop.clone(),
-            self.metrics.cluster.controllers.clone(),
-            move |key| {
-                let controller = controller.clone();
-                async move { controller.look(key).await }
-            },
-        );
+        let look = move |key| {
+            let controller = controller.clone();
+            async move { controller.look(key).await }
+        };
+        let queue = self.queue("committed-resource", &self.queues.commitments, &self.stores.commitments, parts, look);
         parts.spawn_endless("the controller of commitments", queue);
     }
 
@@ -73,22 +69,34 @@ impl World<'_> {
             settings: self.slot_settings(),
             wake_slots: self.wake_slots(),
         }));
-        let store = self.stores.reservations.clone();
-        let queue = run(
-            ControllerOptions::new("commitment-reservation"),
-            self.queues.slots.clone(),
-            move |key: &ObjectKey| store.get(key).is_some(),
-            parts.stop.clone(),
-            self.metrics.cluster.controllers.clone(),
-            move |key| {
-                let controller = controller.clone();
-                async move { controller.look(key).await }
-            },
-        );
+        let look = move |key| {
+            let controller = controller.clone();
+            async move { controller.look(key).await }
+        };
+        let queue = self.queue("commitment-reservation", &self.queues.slots, &self.stores.reservations, parts, look);
         parts.spawn_endless("the controller of slots", queue);
     }
 
-    fn writer<K: berth_cluster::Kind>(&self, store: &berth_cluster::Store<K>) -> Writer<K> {
+    fn queue<K: Kind, E, F, R>(
+        &self,
+        name: &'static str,
+        wakeups: &Arc<Wakeups>,
+        store: &Store<K>,
+        parts: &Parts,
+        look: F,
+    ) -> impl Future<Output = ()> + Send + use<K, E, F, R>
+    where
+        F: Fn(ObjectKey) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Next, E>> + Send + 'static,
+        E: Classified + std::error::Error + Send + 'static,
+    {
+        let store = store.clone();
+        let exists = move |key: &ObjectKey| store.get(key).is_some();
+        let counted = self.metrics.cluster.controllers.clone();
+        run(ControllerOptions::new(name), wakeups.clone(), exists, parts.stop.clone(), counted, look)
+    }
+
+    fn writer<K: Kind>(&self, store: &Store<K>) -> Writer<K> {
         Writer::new(store.clone(), self.clusters.clone()).counted(self.metrics.cluster.writes.clone())
     }
 

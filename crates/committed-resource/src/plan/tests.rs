@@ -1,10 +1,10 @@
 use std::{collections::BTreeMap, future::Future, sync::Mutex};
 
 use berth_core::{
-    Bytes, Cores, Quantity, Resources,
-    flavor::{Flavor, FlavorGroup, FlavorGroups, Ratio},
+    Cores, Resources,
     host::ConditionStatus,
     slot::Slot,
+    testing::{self, amber, at, gib, spec},
 };
 use berth_crds::{CommitmentState, conditions::commitment::Reason};
 use berth_scheduler::{FilterName, Placed, Request, Shortage, Verdict};
@@ -13,36 +13,7 @@ use super::*;
 use crate::facts::{Ready, Taken};
 
 pub(crate) fn now() -> Timestamp {
-    Timestamp::from_second(1_772_366_400).unwrap()
-}
-
-pub(crate) fn gib(gib: u64) -> Bytes {
-    Bytes::from_mib(gib * 1024)
-}
-
-fn flavor(name: &str, memory: u64, vcpus: u32) -> Flavor {
-    Flavor { name: name.into(), vcpus, memory_mib: memory * 1024, extra_specs: BTreeMap::new() }
-}
-
-pub(crate) fn groups() -> FlavorGroups {
-    let flavors = vec![flavor("amber_xl", 60, 15), flavor("amber_l", 30, 10), flavor("amber_s", 12, 4)];
-    [FlavorGroup { name: "amber".into(), flavors, ratio: Ratio::Variable(3072, 4096) }].into_iter().collect()
-}
-
-pub(crate) fn spec(amount: &str) -> Spec {
-    Spec {
-        uuid: "uuid-1".into(),
-        group: "amber".into(),
-        resource: ResourceType::Memory,
-        amount: Quantity::parse(amount).unwrap(),
-        zone: "az-a".into(),
-        project: "project".into(),
-        domain: "domain".into(),
-        start: None,
-        end: None,
-        state: State::Confirmed,
-        allow_rejection: false,
-    }
+    at(0)
 }
 
 pub(crate) fn facts(amount: &str, slots: Vec<Slot>) -> Facts {
@@ -59,7 +30,7 @@ pub(crate) fn facts(amount: &str, slots: Vec<Slot>) -> Facts {
         served_instead: None,
         slots,
         taken: Taken(std::sync::Arc::new(|_| false)),
-        groups: Ok(std::sync::Arc::new(groups())),
+        groups: Ok(std::sync::Arc::new([amber()].into_iter().collect())),
         outdated: None,
         room: BTreeMap::new(),
         shortage: None,
@@ -74,36 +45,11 @@ pub(crate) fn slot(number: u64, memory: u64, cpu: i64, host: Option<&str>) -> Sl
         30.. => "amber_l",
         _ => "amber_s",
     };
-    Slot {
-        name: format!("commitment-uuid-1-{number}").into(),
-        commitment: "uuid-1".into(),
-        project: "project".into(),
-        domain: "domain".into(),
-        group: "amber".into(),
-        zone: "az-a".into(),
-        flavor: flavor.into(),
-        size: Resources::new(gib(memory), Cores::new(cpu)),
-        target_host: host.map(Into::into),
-        status_host: host.map(Into::into),
-        expected: BTreeMap::new(),
-        start: None,
-        end: None,
-        parent_generation: 1,
-        observed_parent_generation: 1,
-        labelled: true,
-        ready: host.map(|_| (ConditionStatus::True, "ReservationActive".to_owned())),
-        waiting: false,
-    }
+    testing::slot(number, flavor, (memory, cpu), host.unwrap_or("-"), &[])
 }
 
 pub(crate) fn said(status: ConditionStatus, reason: Reason, message: &str, seconds_ago: i64) -> Ready {
-    Ready {
-        status,
-        reason: Some(reason),
-        message: message.to_owned(),
-        observed_generation: 1,
-        since: Timestamp::from_second(now().as_second() - seconds_ago).unwrap(),
-    }
+    Ready { status, reason: Some(reason), message: message.to_owned(), observed_generation: 1, since: at(-seconds_ago) }
 }
 
 pub(crate) fn shortage() -> Shortage {

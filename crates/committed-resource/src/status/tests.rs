@@ -1,10 +1,13 @@
-use berth_core::host::ConditionStatus;
+use berth_core::{
+    host::ConditionStatus,
+    testing::{at, spec},
+};
 use serde_json::json;
 
 use super::*;
 use crate::plan::{
     Course,
-    tests::{Room, decided, facts, now, said, slot, spec},
+    tests::{Room, decided, facts, now, said, slot},
 };
 
 const DELAYS: Delays = Delays { retry: Duration::from_secs(30), cap: Duration::from_secs(1800) };
@@ -36,7 +39,7 @@ fn reserving(message: &str) -> Says {
 #[test]
 fn all_slots_in_force_is_accepted_and_looked_at_again_after_the_end() {
     let mut after = facts("60Gi", vec![slot(0, 60, 15, Some("h"))]);
-    after.spec.end = Timestamp::from_second(now().as_second() + 100).ok();
+    after.spec.end = Some(at(100));
     let decided = decided(&mut after, &Room::of(0));
     let report = reported(&after, &decided);
     assert_eq!(told(&report), (true, Reason::Accepted, "commitment successfully reserved".to_owned()));
@@ -151,7 +154,7 @@ fn acceptance_takes_a_copy_of_the_spec() {
     assert_eq!(first.status_summary.as_deref(), Some("Accepted · 0 VMs · no expiry"));
     assert_eq!(first.conditions[0].observed_generation, Some(2));
     let again = CommittedResource { status: Some(first.clone()), ..object };
-    let later = Timestamp::from_second(now().as_second() + 60).unwrap();
+    let later = at(60);
     assert_eq!(status(&again, &says, later), first, "document 20 section 8.2: accepted again writes nothing");
 }
 
@@ -171,7 +174,6 @@ fn u52_a_detail_alone_is_no_reason_to_write() {
 
 #[test]
 fn u38_transition_time_moves_with_the_reason_and_with_recovery() {
-    let at = |seconds: i64| Timestamp::from_second(now().as_second() + seconds).unwrap();
     let since = |status: &CommittedResourceStatus| status.conditions[0].last_transition_time.0;
     let step = |old: CommittedResourceStatus, says: &Says, seconds| {
         status(&CommittedResource { status: Some(old), ..object(&json!({})) }, says, at(seconds))

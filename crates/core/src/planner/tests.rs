@@ -4,24 +4,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    flavor::Ratio,
-    slot::tests::{PREFIX, gib, slot},
+    testing::{PREFIX, amber, gib, slot},
     units::Cores,
 };
-
-fn amber() -> FlavorGroup {
-    let flavor = |name: &str, memory: u64, vcpus| Flavor {
-        name: name.into(),
-        vcpus,
-        memory_mib: memory * 1024,
-        extra_specs: BTreeMap::new(),
-    };
-    FlavorGroup {
-        name: "amber".into(),
-        flavors: vec![flavor("amber_xl", 60, 15), flavor("amber_l", 30, 10), flavor("amber_s", 12, 4)],
-        ratio: Ratio::Variable(3072, 4096),
-    }
-}
 
 fn groups() -> FlavorGroups {
     [amber()].into_iter().collect()

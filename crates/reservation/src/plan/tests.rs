@@ -1,9 +1,8 @@
-use std::collections::BTreeMap;
-
 use berth_core::{
     Bytes, Cores, Resources,
     host::ConditionStatus::{self, False, True},
     slot::Slot,
+    testing,
 };
 
 use super::*;
@@ -17,24 +16,10 @@ fn size() -> Resources {
 
 fn facts(target: Option<&str>, status: Option<&str>, ready: Option<ConditionStatus>) -> Facts {
     let slot = Slot {
-        name: "commitment-u-0".into(),
-        commitment: "u".into(),
-        project: "p".into(),
-        domain: "d".into(),
-        group: "g".into(),
-        zone: "az-a".into(),
-        flavor: "f".into(),
-        size: size(),
         target_host: target.map(Into::into),
         status_host: status.map(Into::into),
-        expected: BTreeMap::new(),
-        start: None,
-        end: None,
-        parent_generation: 1,
-        observed_parent_generation: 1,
-        labelled: true,
         ready: ready.map(|status| (status, "R".to_owned())),
-        waiting: false,
+        ..testing::slot(0, "amber_s", (12, 4), "-", &[])
     };
     Facts { slot, has_confirmed_vms: false, host: HostFact::Exists, verdict: Verdict::Ok }
 }

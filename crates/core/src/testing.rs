@@ -1,0 +1,87 @@
+//! For tests of this and other crates: the flavor group, the commitment and the slots of the examples of document 20
+//! section 12.11.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::{
+    commitment::{ResourceType, Spec, State},
+    flavor::{Flavor, FlavorGroup, Ratio},
+    host::ConditionStatus,
+    quantity::Quantity,
+    slot::Slot,
+    units::{Bytes, Cores, Resources},
+};
+
+/// The start of the names of the slots of [`spec`].
+pub const PREFIX: &str = "commitment-uuid-1-";
+
+/// So many seconds after 2026-03-01T12:00:00Z, or before it.
+pub fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_772_366_400 + seconds).unwrap_or_default()
+}
+
+/// So many GiB.
+pub fn gib(gib: u64) -> Bytes {
+    Bytes::from_mib(gib * 1024)
+}
+
+/// The flavor group `amber`: 60, 30 and 12 GiB.
+pub fn amber() -> FlavorGroup {
+    let flavor = |name: &str, memory: u64, vcpus| Flavor {
+        name: name.into(),
+        vcpus,
+        memory_mib: memory * 1024,
+        extra_specs: BTreeMap::new(),
+    };
+    FlavorGroup {
+        name: "amber".into(),
+        flavors: vec![flavor("amber_xl", 60, 15), flavor("amber_l", 30, 10), flavor("amber_s", 12, 4)],
+        ratio: Ratio::Variable(3072, 4096),
+    }
+}
+
+/// A confirmed memory commitment of so much `amber` in `az-a`.
+pub fn spec(amount: &str) -> Spec {
+    Spec {
+        uuid: "uuid-1".into(),
+        group: "amber".into(),
+        resource: ResourceType::Memory,
+        amount: Quantity::parse(amount).unwrap_or_default(),
+        zone: "az-a".into(),
+        project: "project".into(),
+        domain: "domain".into(),
+        start: None,
+        end: None,
+        state: State::Confirmed,
+        allow_rejection: false,
+    }
+}
+
+/// A slot of that commitment: `#number size@host[vms]` in the notation of the document, sizes in GiB and cores, `-` for
+/// no host. With a host it is in force.
+pub fn slot(number: u64, flavor: &str, size: (u64, i64), host: &str, vms: &[(&str, u64)]) -> Slot {
+    let host = (host != "-").then(|| host.into());
+    let vm = |(vm, size): &(&str, u64)| ((*vm).into(), Resources::new(gib(*size), Cores::new(1)));
+    Slot {
+        name: format!("{PREFIX}{number}").into(),
+        commitment: "uuid-1".into(),
+        project: "project".into(),
+        domain: "domain".into(),
+        group: "amber".into(),
+        zone: "az-a".into(),
+        flavor: flavor.into(),
+        size: Resources::new(gib(size.0), Cores::new(size.1)),
+        ready: host.is_some().then(|| (ConditionStatus::True, "ReservationActive".to_owned())),
+        status_host: host.clone(),
+        target_host: host,
+        expected: vms.iter().map(vm).collect(),
+        start: None,
+        end: None,
+        parent_generation: 1,
+        observed_parent_generation: 1,
+        labelled: true,
+        waiting: false,
+    }
+}
