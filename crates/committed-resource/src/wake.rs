@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use berth_cluster::{Change, ObjectKey, Store, indexes::COMMITMENT_BY_UUID};
+use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Knowledge, Reservation};
 
 /// A commitment concerns itself and, because of duplicates, all others with its UUID (U14).
@@ -19,8 +20,12 @@ pub fn by_commitment(
     keys
 }
 
-/// A slot concerns the commitments that it names and named.
+/// A slot concerns the commitments that it names and named. Of a Reservation that was never readable nobody knows which
+/// these are, and each of them may wait for it to be corrected or deleted: it concerns all.
 pub fn by_reservation(change: &Change<Reservation>, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
+    if change.old.is_none() && change.new.is_none() {
+        return commitments.all().into_iter().map(|entry| entry.key).collect();
+    }
     let slots = [&change.old, &change.new].into_iter().flatten();
     let data = slots.filter_map(|object| object.spec.committed_resource_reservation.as_ref());
     let uuids: BTreeSet<_> = data.filter_map(|data| data.commitment_uuid.as_deref()).collect();
@@ -30,6 +35,11 @@ pub fn by_reservation(change: &Change<Reservation>, commitments: &Store<Committe
 /// New flavor groups concern every commitment.
 pub fn by_knowledge(_: &Change<Knowledge>, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
     commitments.all().into_iter().map(|entry| entry.key).collect()
+}
+
+/// Commitments wait while the Reservations of their cluster cannot be read completely (U47).
+pub fn by_cluster(cluster: &ClusterName, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
+    commitments.all().into_iter().map(|entry| entry.key).filter(|key| key.cluster == *cluster).collect()
 }
 
 fn with_uuid(uuid: &str, commitments: &Store<CommittedResource>) -> Vec<ObjectKey> {

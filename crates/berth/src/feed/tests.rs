@@ -114,3 +114,11 @@ fn new_flavor_groups_wake_commitments_and_slots_without_host() {
     applied(&world.stores.knowledges, &home(), decode(knowledge));
     assert_eq!((queues.slots.len(), queues.commitments.len()), (1, 1));
 }
+
+#[test]
+fn a_reservation_that_was_never_readable_concerns_every_commitment() {
+    let world = world();
+    let gone = Change { key: ObjectKey::new(home(), "future-1"), old: None, new: None };
+    let woken = berth_committed_resource::wake::by_reservation(&gone, &world.stores.commitments);
+    assert_eq!(woken, [ObjectKey::new(home(), "commitment-u")].into(), "it may wait for the object to be corrected");
+}
