@@ -129,9 +129,7 @@ pub enum Preflight {
         found: String,
     },
     /// A resource is not served.
-    #[error(
-        "cluster {cluster}: {resource} of {group_version} is not served; install its CRD (berth crds prints it)"
-    )]
+    #[error("cluster {cluster}: {resource} of {group_version} is not served; install its CRD (berth crds prints it)")]
     NotServed {
         /// Which cluster.
         cluster: ClusterName,

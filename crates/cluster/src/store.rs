@@ -63,7 +63,10 @@ pub struct Malformed {
     pub raw: Arc<Value>,
 }
 
-type Listener<K> = Box<dyn Fn(&Change<K>) + Send + Sync>;
+struct Listeners<K> {
+    changes: Vec<Box<dyn Fn(&Change<K>) + Send + Sync>>,
+    followed: Vec<Box<dyn Fn(&ClusterName) + Send + Sync>>,
+}
 
 /// All objects of a kind in all clusters, as far as this process knows. Clones share it.
 pub struct Store<K: 'static> {
@@ -72,7 +75,7 @@ pub struct Store<K: 'static> {
 
 struct Shared<K: 'static> {
     /// Held while a change takes effect and is told, so that all listeners hear all changes in the same order.
-    listeners: Mutex<Vec<Listener<K>>>,
+    listeners: Mutex<Listeners<K>>,
     data: RwLock<Data<K>>,
     synced: watch::Sender<bool>,
 }
@@ -105,7 +108,9 @@ impl<K: Kind> Store<K> {
     /// An empty store with these indexes. A cluster becomes part of it when its watch is set up, see [`crate::feed`].
     pub fn new(indexes: &'static [Index<K>]) -> Self {
         let data = Data { clusters: BTreeMap::new(), indexes: Indexes::new(indexes) };
-        let shared = Shared { listeners: Mutex::default(), data: RwLock::new(data), synced: watch::Sender::new(false) };
+        let listeners = Listeners { changes: Vec::new(), followed: Vec::new() };
+        let shared =
+            Shared { listeners: Mutex::new(listeners), data: RwLock::new(data), synced: watch::Sender::new(false) };
         Self { shared: Arc::new(shared) }
     }
 
@@ -153,7 +158,13 @@ impl<K: Kind> Store<K> {
     /// must be registered before one that wakes somebody who reads that state. A listener must not block and must not
     /// change this store; reading it is fine.
     pub fn on_change(&self, listener: impl Fn(&Change<K>) + Send + Sync + 'static) {
-        lock(&self.shared.listeners).push(Box::new(listener));
+        lock(&self.shared.listeners).changes.push(Box::new(listener));
+    }
+
+    /// Registers a listener for the moments in which the store begins to follow a cluster, for the first time or again
+    /// ([`Store::followed`]): whoever waited for that has nothing else to wake it. It must not block.
+    pub fn on_followed(&self, listener: impl Fn(&ClusterName) + Send + Sync + 'static) {
+        lock(&self.shared.listeners).followed.push(Box::new(listener));
     }
 
     /// Whether what the store shows of `cluster` is all there is.
@@ -279,11 +290,19 @@ impl<K: Kind> Store<K> {
         Asking::new(self.clone(), key.clone(), ticket)
     }
 
+    fn is_followed(&self, cluster: &ClusterName) -> bool {
+        read(&self.shared.data).clusters.get(cluster).is_some_and(|member| member.why_unfollowed().is_none())
+    }
+
     fn change(&self, cluster: &ClusterName, f: impl FnOnce(&mut Member<K>) -> Vec<Change<K>>) {
         let listeners = lock(&self.shared.listeners);
+        let before = self.is_followed(cluster);
         let (changes, synced) = write(&self.shared.data).change(cluster, f);
         for change in &changes {
-            listeners.iter().for_each(|listener| listener(change));
+            listeners.changes.iter().for_each(|listener| listener(change));
+        }
+        if !before && self.is_followed(cluster) {
+            listeners.followed.iter().for_each(|listener| listener(cluster));
         }
         self.shared.synced.send_if_modified(|value| std::mem::replace(value, synced) != synced);
     }

@@ -23,8 +23,10 @@ pub(crate) const WATCH_TIMEOUT: Duration = Duration::from_secs(60);
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// A watch without errors for so long may have recovered; an idle one says nothing about it.
-const QUIET: Duration = Duration::from_secs(10);
+/// A watch without errors for so long may have recovered; an idle one says nothing about it. It doubles with each
+/// failure in a row.
+const FIRST_QUIET: Duration = Duration::from_secs(1);
+const LONGEST_QUIET: Duration = Duration::from_secs(10);
 const HOUSEKEEPING: Duration = Duration::from_secs(5);
 
 type Item<K> = watcher::Result<watcher::Event<Guarded<K>>>;
@@ -62,7 +64,7 @@ struct Progress {
     listing: bool,
     /// Since the last success.
     failures: u32,
-    /// When a failing watch counts as quiet.
+    /// When a failing watch counts as quiet for long enough.
     quiet_at: Instant,
 }
 
@@ -74,7 +76,7 @@ impl<K: Kind> Feeding<K> {
             tokio::select! {
                 item = stream.next() => match item {
                     Some(Ok(event)) => self.take(event, &mut progress),
-                    Some(Err(error)) => self.fail(&chain(&error), &mut progress).await,
+                    Some(Err(error)) => self.fail(&reason(&error), &mut progress).await,
                     None => stream = self.stream(),
                 },
                 // A list has no deadline of its own.
@@ -133,14 +135,14 @@ impl<K: Kind> Feeding<K> {
         self.show();
         sleep(pause(progress.failures)).await;
         progress.failures = progress.failures.saturating_add(1);
-        progress.quiet_at = Instant::now() + QUIET;
+        progress.quiet_at = Instant::now() + quiet(progress.failures);
     }
 
     /// The watch has not failed again, which may mean that it works and nothing happens. Ask for something.
     async fn probe(&self, progress: &mut Progress) {
         match timeout(READ_DEADLINE, self.api.list(&ListParams::default().limit(1))).await {
             Ok(Ok(_)) => self.succeed(progress),
-            Ok(Err(_)) | Err(_) => progress.quiet_at = Instant::now() + QUIET,
+            Ok(Err(_)) | Err(_) => progress.quiet_at = Instant::now() + quiet(progress.failures),
         }
     }
 
@@ -176,6 +178,22 @@ impl<K: Kind> Feeding<K> {
 
 fn pause(failures: u32) -> Duration {
     LONGEST_PAUSE.min(FIRST_PAUSE * (1 << failures.min(6)))
+}
+
+fn quiet(failures: u32) -> Duration {
+    LONGEST_QUIET.min(FIRST_QUIET * (1 << failures.saturating_sub(1).min(6)))
+}
+
+/// What the API server said, without the words of the client library around it: this ends up in conditions.
+fn reason(error: &watcher::Error) -> String {
+    let answer = match error {
+        watcher::Error::WatchError(status) => Some(status),
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchFailed(kube::Error::Api(status)) => Some(status),
+        _ => None,
+    };
+    answer.map_or_else(|| chain(error), |status| format!("the API server answers {}: {}", status.code, status.message))
 }
 
 fn boxed<K: Kind>(stream: impl Stream<Item = Item<K>> + Send + 'static) -> BoxStream<'static, Item<K>> {

@@ -82,13 +82,16 @@ impl Slot {
     }
 
     /// What it says about `generation` of its commitment. A slot that is Ready and placed counts whatever generation
-    /// it echoes, because a change that leaves it alone does not write it; a failure must be of this generation.
+    /// it echoes, because a change that leaves it alone does not write it; a failure must be of this generation, and is
+    /// past once a host was found.
     pub fn standing(&self, generation: i64) -> Standing {
         match &self.ready {
             Some((ConditionStatus::True, _)) if self.is_placed() => Standing::Ready,
             _ if self.waiting && self.target_host.is_none() => Standing::Failed,
             Some((ConditionStatus::False, reason))
-                if self.observed_parent_generation == generation && FINAL_REASONS.contains(&reason.as_str()) =>
+                if self.target_host.is_none()
+                    && self.observed_parent_generation == generation
+                    && FINAL_REASONS.contains(&reason.as_str()) =>
             {
                 Standing::Failed
             }
@@ -116,7 +119,7 @@ mod tests {
         let at = |observed, status, reason: &str| Slot {
             observed_parent_generation: observed,
             ready: Some((status, reason.to_owned())),
-            ..slot(0, "amber_s", (12, 4), "h", &[])
+            ..slot(0, "amber_s", (12, 4), if status == True { "h" } else { "-" }, &[])
         };
         assert_eq!(at(7, True, "ReservationActive").standing(7), Standing::Ready);
         assert_eq!(at(6, False, "NoHostsFound").standing(7), Standing::Pending);
@@ -124,6 +127,8 @@ mod tests {
         assert_eq!(at(7, Unknown, "SchedulerUnavailable").standing(7), Standing::Pending);
         assert_eq!(at(6, True, "ReservationActive").standing(7), Standing::Ready, "U38: needs no write");
         assert_eq!(at(7, False, "PlacementRevoked").standing(7), Standing::Pending, "U45");
+        let found = Slot { target_host: Some("h".into()), ..at(7, False, "NoHostsFound") };
+        assert_eq!(found.standing(7), Standing::Pending, "it has a host by now");
         let moving = Slot { status_host: Some("other".into()), ..at(7, True, "ReservationActive") };
         assert_eq!(moving.standing(7), Standing::Pending);
         let waiting = Slot { waiting: true, ..slot(0, "amber_s", (12, 4), "-", &[]) };

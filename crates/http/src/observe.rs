@@ -78,7 +78,8 @@ fn report(observer: &Observer, method: &Method, route: &str, status: StatusCode,
         metrics.answered(observer.server, method, route, status, took);
     }
     let (server, millis) = (observer.server, took.as_secs_f64() * 1000.0);
-    if status.is_server_error() {
+    // 503 is said on purpose, by whoever knows and logs why: not ready, overloaded, something else does not answer.
+    if status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE {
         tracing::warn!(server, http.route = route, http.status = status.as_u16(), took.ms = millis, "request failed");
     } else {
         tracing::debug!(

@@ -131,3 +131,21 @@ async fn synced_waits_for_the_first_list_of_every_cluster() {
     }
     waiting.await.unwrap();
 }
+
+#[test]
+fn listeners_hear_when_the_store_follows_a_cluster_again() {
+    let store = filled(&[BY_HOST], &home(), [on("a", 1, "h1")]);
+    let heard = std::sync::Arc::new(AtomicUsize::new(0));
+    let count = heard.clone();
+    store.on_followed(move |_| {
+        count.fetch_add(1, Ordering::Relaxed);
+    });
+    assert!(store.followed(&home()).is_ok());
+    failing(&store, &home(), Some("cut"));
+    assert!(store.followed(&home()).unwrap_err().to_string().ends_with("its watch fails: cut"));
+    failing(&store, &home(), Some("still cut"));
+    failing(&store, &home(), None);
+    applied(&store, &home(), on("a", 2, "h1"));
+    assert_eq!(heard.load(Ordering::Relaxed), 1);
+    assert!(store.followed(&"away".into()).is_err(), "nobody watches it");
+}

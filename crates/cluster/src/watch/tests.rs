@@ -131,8 +131,16 @@ async fn an_idle_watch_counts_as_working_again_when_the_server_answers() {
     sleep(Duration::from_secs(1)).await;
     assert_ne!(scene.completeness(), Completeness::Complete, "nobody knows yet whether the watch works");
     assert_eq!(scene.names(), ["a"], "what was known stays");
-    sleep(QUIET + Duration::from_secs(1)).await;
+    sleep(quiet(1) + Duration::from_secs(1)).await;
     assert_eq!(scene.completeness(), Completeness::Complete);
+}
+
+#[test]
+fn a_failure_is_told_in_the_words_of_the_api_server() {
+    let status =
+        kube::core::Status { code: 429, message: "storage is (re)initializing".to_owned(), ..Default::default() };
+    let error = watcher::Error::WatchStartFailed(kube::Error::Api(Box::new(status)));
+    assert_eq!(reason(&error), "the API server answers 429: storage is (re)initializing");
 }
 
 #[tokio::test(start_paused = true)]
