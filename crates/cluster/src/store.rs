@@ -63,9 +63,11 @@ pub struct Malformed {
     pub raw: Arc<Value>,
 }
 
+type Listener<T> = Box<dyn Fn(&T) + Send + Sync>;
+
 struct Listeners<K> {
-    changes: Vec<Box<dyn Fn(&Change<K>) + Send + Sync>>,
-    followed: Vec<Box<dyn Fn(&ClusterName) + Send + Sync>>,
+    changes: Vec<Listener<Change<K>>>,
+    followed: Vec<Listener<ClusterName>>,
 }
 
 /// All objects of a kind in all clusters, as far as this process knows. Clones share it.

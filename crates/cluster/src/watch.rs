@@ -186,11 +186,12 @@ fn quiet(failures: u32) -> Duration {
 
 /// What the API server said, without the words of the client library around it: this ends up in conditions.
 fn reason(error: &watcher::Error) -> String {
+    use watcher::Error::{InitialListFailed, WatchError, WatchFailed, WatchStartFailed};
     let answer = match error {
-        watcher::Error::WatchError(status) => Some(status),
-        watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
-        | watcher::Error::WatchFailed(kube::Error::Api(status)) => Some(status),
+        WatchError(status)
+        | InitialListFailed(kube::Error::Api(status))
+        | WatchStartFailed(kube::Error::Api(status))
+        | WatchFailed(kube::Error::Api(status)) => Some(status),
         _ => None,
     };
     answer.map_or_else(|| chain(error), |status| format!("the API server answers {}: {}", status.code, status.message))
