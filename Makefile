@@ -24,6 +24,11 @@ setup: ## Install what a fresh Debian machine lacks, fetch the crates, build kub
 check-tools:
 	@hack/setup.sh check
 
+# The tests run on new machines as well, unattended: they install what Debian has.
+.PHONY: ensure-tools
+ensure-tools:
+	@hack/setup.sh check || hack/setup.sh install
+
 .PHONY: run
 run: check-tools ## Show the operator at work on a real control plane; ONCE=1 compares the end state and ends, UPDATE=1 writes it.
 	@$(CONTROL_PLANE) build
@@ -31,11 +36,11 @@ run: check-tools ## Show the operator at work on a real control plane; ONCE=1 co
 	$(CARGO) run --locked -q -p berth-demo -- $(if $(ONCE),--once) $(if $(UPDATE),--update)
 
 .PHONY: test
-test: check-tools ## Run all tests and the demonstration, and print the totals.
+test: ensure-tools ## Run all tests and the demonstration, and print the totals.
 	@hack/test.sh
 
 .PHONY: lint
-lint: check-tools ## Check format, lints, documentation, licences and advisories.
+lint: ensure-tools ## Check format, lints, documentation, licences and advisories.
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
