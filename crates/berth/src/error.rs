@@ -65,7 +65,11 @@ impl Error {
     pub fn lines(&self) -> Vec<String> {
         match self {
             Self::Preflight(problems) => problems.iter().map(ToString::to_string).collect(),
-            error => chain(error).lines().map(str::to_owned).collect(),
+            // A heading, then one line for each finding.
+            Self::Telemetry(TelemetryError::Configuration { .. }) => {
+                self.to_string().lines().map(str::to_owned).collect()
+            }
+            error => vec![chain(error)],
         }
     }
 

@@ -100,55 +100,65 @@ pub fn readable_amount(map: &BTreeMap<String, Quantity>, name: &str) -> Option<i
     (!quantity.is_negative()).then(|| quantity.round_up())
 }
 
-/// One line for each object, for the text of a failure.
+/// Lines of each kind in the text of a failure.
+const LINES: usize = 40;
+
+/// One line for each object, what is not ready first, for the text of a failure.
 impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let says = |condition: Option<&Condition>| match condition {
-            Some(c) => format!("{}={} (generation {:?}) {}", c.status, c.reason, c.observed_generation, c.message),
-            None => "no condition".to_owned(),
-        };
-        for c in &self.commitments {
-            let (spec, meta) = (&c.spec, &c.metadata);
-            writeln!(
-                f,
-                "  {} generation={} {} {} {} {} finalizers={:?} deletion={:?}: {}",
-                c.name_any(),
-                meta.generation.unwrap_or_default(),
-                spec.amount,
-                spec.flavor_group_name,
-                spec.availability_zone,
-                spec.state,
-                c.finalizers(),
-                meta.deletion_timestamp.as_ref().map(|time| time.0),
-                says(ready(c)),
-            )?;
-        }
-        for r in &self.reservations {
-            let (target, host) = (r.spec.target_host.as_deref(), in_force_on(r));
-            let size: Vec<_> = r.spec.resources.iter().map(|(name, size)| format!("{name}={size}")).collect();
-            writeln!(
-                f,
-                "  {} {} target={target:?} host={host:?}: {}",
-                r.name_any(),
-                size.join(" "),
-                says(slot_ready(r))
-            )?;
-        }
-        for raw in &self.unreadable {
-            writeln!(f, "  unreadable: {raw}")?;
-        }
-        for h in &self.hosts {
-            let status = h.status.clone().unwrap_or_default();
-            let zone = h.labels().get(berth_crds::labels::ZONE);
-            writeln!(
-                f,
-                "  {} zone={zone:?} capacity={:?} allocation={:?} vms={}",
-                h.name_any(),
-                status.effective_capacity,
-                status.allocation,
-                status.instances.len()
-            )?;
-        }
-        Ok(())
+        let is_ready = |condition: Option<&Condition>| condition.is_some_and(|condition| condition.status == "True");
+        let mut commitments: Vec<_> = self.commitments.iter().collect();
+        commitments.sort_by_key(|commitment| is_ready(ready(commitment)));
+        let mut reservations: Vec<_> = self.reservations.iter().collect();
+        reservations.sort_by_key(|reservation| is_ready(slot_ready(reservation)));
+        lines(f, commitments.into_iter().map(commitment_line))?;
+        lines(f, reservations.into_iter().map(reservation_line))?;
+        lines(f, self.unreadable.iter().map(|raw| format!("unreadable: {raw}")))?;
+        lines(f, self.hosts.iter().map(host_line))
+    }
+}
+
+fn lines(f: &mut fmt::Formatter<'_>, all: impl ExactSizeIterator<Item = String>) -> fmt::Result {
+    let more = all.len().saturating_sub(LINES);
+    for line in all.take(LINES) {
+        writeln!(f, "  {line}")?;
+    }
+    if more > 0 { writeln!(f, "  and {more} more") } else { Ok(()) }
+}
+
+fn commitment_line(c: &CommittedResource) -> String {
+    let (spec, meta) = (&c.spec, &c.metadata);
+    format!(
+        "{} generation={} {} {} {} {} finalizers={:?} deletion={:?}: {}",
+        c.name_any(),
+        meta.generation.unwrap_or_default(),
+        spec.amount,
+        spec.flavor_group_name,
+        spec.availability_zone,
+        spec.state,
+        c.finalizers(),
+        meta.deletion_timestamp.as_ref().map(|time| time.0),
+        said(ready(c)),
+    )
+}
+
+fn reservation_line(r: &Reservation) -> String {
+    let (target, host) = (r.spec.target_host.as_deref(), in_force_on(r));
+    let size: Vec<_> = r.spec.resources.iter().map(|(name, size)| format!("{name}={size}")).collect();
+    format!("{} {} target={target:?} host={host:?}: {}", r.name_any(), size.join(" "), said(slot_ready(r)))
+}
+
+fn host_line(h: &Hypervisor) -> String {
+    let status = h.status.clone().unwrap_or_default();
+    let zone = h.labels().get(berth_crds::labels::ZONE);
+    let (capacity, allocation) = (&status.effective_capacity, &status.allocation);
+    let vms = status.instances.len();
+    format!("{} zone={zone:?} capacity={capacity:?} allocation={allocation:?} vms={vms}", h.name_any())
+}
+
+fn said(condition: Option<&Condition>) -> String {
+    match condition {
+        Some(c) => format!("{}={} (generation {:?}) {}", c.status, c.reason, c.observed_generation, c.message),
+        None => "no condition".to_owned(),
     }
 }

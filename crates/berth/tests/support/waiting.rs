@@ -1,6 +1,6 @@
 //! Waiting for something to be so, with a text that says what was there instead.
 
-use std::{fmt::Display, future::Future, time::Duration};
+use std::{fmt::Display, time::Duration};
 
 use tokio::time::{Instant, sleep};
 
@@ -10,10 +10,7 @@ pub const WITHIN: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(40);
 
 /// Looks until the answer is good; the last bad one otherwise.
-pub async fn until<T, E: Display, R>(mut look: impl FnMut() -> R) -> Result<T, E>
-where
-    R: Future<Output = Result<T, E>>,
-{
+pub async fn until<T, E: Display>(mut look: impl AsyncFnMut() -> Result<T, E>) -> Result<T, E> {
     let deadline = Instant::now() + WITHIN;
     loop {
         match look().await {

@@ -33,6 +33,16 @@ const QUIET: Duration = Duration::from_millis(250);
 /// A host must be missing for so long before its slots move; far less than the minute of production.
 pub const GRACE: Duration = Duration::from_secs(2);
 
+/// Metrics that help to understand a failure.
+const TELLING: [&str; 6] = [
+    "berth_controller_runs_total",
+    "berth_controller_backing_off",
+    "berth_scheduler",
+    "berth_store_complete",
+    "berth_watch_failures_total",
+    "berth_writes",
+];
+
 static SHARED: OnceCell<Mutex<Shared>> = OnceCell::const_new();
 
 /// What the stories of a file share. It ends with the process.
@@ -68,18 +78,27 @@ impl World {
 
     /// An empty cloud with flavor groups, and nobody who looks after it.
     pub async fn without_operator() -> Self {
-        let shared = SHARED.get_or_init(async || Mutex::new(Shared::new().await)).await.lock().await;
+        let mut shared = SHARED.get_or_init(async || Mutex::new(Shared::new().await)).await.lock().await;
         let cloud = Cloud::new(client(&shared.control_plane).await);
+        if cloud.see().await.is_err() {
+            // A story about an outage has failed in the middle of it.
+            shared.control_plane.restart_api_server().await.unwrap();
+        }
         cloud.clear().await;
         cloud.publish_usual_flavor_groups().await;
         Self { cloud, operator: None, shared }
     }
 
-    /// Starts the operator and waits until it is ready.
-    pub async fn start(&mut self) {
+    /// Starts the operator.
+    pub async fn launch(&mut self) {
         let shared = &self.shared;
         let operator = Operator::start(&shared.control_plane, &shared.account, shared.config.path()).await;
         self.operator = Some(operator);
+    }
+
+    /// Starts the operator and waits until it is ready.
+    pub async fn start(&mut self) {
+        self.launch().await;
         self.until_told("the operator is ready", async |world, _| match world.operator().probe("/readyz").await {
             Some((200, _)) => Ok(()),
             other => Err(format!("/readyz answers {other:?}")),
@@ -142,8 +161,12 @@ impl World {
     /// What is there and what the operator said last, for the text of a failure.
     pub async fn report(&self) -> String {
         let seen = self.cloud.see().await.map_or_else(|error| error.to_string(), |seen| seen.to_string());
-        let log = self.operator.as_ref().map(Operator::end_of_log).unwrap_or_default();
-        format!("The objects:\n{seen}The end of the log of the operator:\n{log}")
+        let Some(operator) = &self.operator else { return format!("The objects:\n{seen}") };
+        let (metrics, log) = (operator.metrics().await, operator.end_of_log());
+        let metrics: Vec<_> =
+            metrics.lines().filter(|line| TELLING.iter().any(|name| line.starts_with(name))).collect();
+        let metrics = metrics.join("\n");
+        format!("The objects:\n{seen}The metrics:\n{metrics}\nThe end of the log of the operator:\n{log}")
     }
 
     /// Writes to our kinds that the API server has counted, by anybody, also those that changed nothing.
@@ -270,7 +293,7 @@ impl Shared {
 }
 
 /// A client lives no longer than the runtime of its test.
-async fn client(control_plane: &ControlPlane) -> Client {
+pub async fn client(control_plane: &ControlPlane) -> Client {
     let kubeconfig = Kubeconfig::read_from(control_plane.kubeconfig()).unwrap();
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
     Client::try_from(config).unwrap()
