@@ -1,0 +1,154 @@
+//! The operator dies, is stopped, or loses its API server in the middle of its work; told to the real binary on a real
+//! API server.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
+
+mod support;
+
+use std::time::Duration;
+
+use berth_crds::{CommittedResource, Reservation, names};
+use futures::future::join_all;
+use kube::api::ListParams;
+use serde_json::json;
+use support::{
+    laws,
+    objects::{host, patient, rejectable},
+    waiting::so,
+    world::World,
+};
+use tokio::time::sleep;
+
+const COMMITMENTS: usize = 25;
+const SLOTS_EACH: usize = 8;
+const ALL_SLOTS: usize = COMMITMENTS * SLOTS_EACH;
+
+fn uuid(number: usize) -> String {
+    format!("crowd-{number:03}")
+}
+
+/// Hosts for exactly as many slots as the crowd wants, and the crowd, half of which may be rejected.
+async fn crowd(world: &World) {
+    let hosts: Vec<_> = (0..ALL_SLOTS / 4).map(|number| host(&format!("node{number:02}"), 4)).collect();
+    join_all(hosts.iter().map(|host| world.create(host))).await;
+    let each = SLOTS_EACH as u64;
+    let wish = |number| match number % 2 {
+        0 => patient(&uuid(number), each),
+        _ => rejectable(&uuid(number), each),
+    };
+    let commitments: Vec<CommittedResource> = (0..COMMITMENTS).map(wish).collect();
+    join_all(commitments.iter().map(|commitment| world.create(commitment))).await;
+}
+
+/// Starts the operator and waits until some slots are there, and not all: a matter of a second.
+async fn half_way(world: &mut World) {
+    world.launch().await;
+    let slots = world.api::<Reservation>();
+    loop {
+        let count = slots.list_metadata(&ListParams::default()).await.unwrap().items.len();
+        assert!(count < ALL_SLOTS, "the work is done before anybody has looked");
+        if count >= ALL_SLOTS / 10 {
+            return;
+        }
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+async fn all_accepted(world: &World) {
+    for number in 0..COMMITMENTS {
+        world.accepted(&uuid(number)).await;
+    }
+    assert_eq!(world.rest().await.slots().count(), ALL_SLOTS);
+}
+
+#[tokio::test]
+async fn a_killed_operator_leaves_a_lawful_world_and_its_successor_finishes_the_work() {
+    let mut world = World::without_operator().await;
+    crowd(&world).await;
+    half_way(&mut world).await;
+    world.kill();
+    assert_eq!(laws::broken_always(&world.now().await), [""; 0], "{}", world.report().await);
+    world.start().await;
+    all_accepted(&world).await;
+    world.end().await;
+}
+
+#[tokio::test]
+async fn an_operator_that_is_stopped_in_the_middle_ends_in_time_and_leaves_nothing_half_known() {
+    let mut world = World::without_operator().await;
+    crowd(&world).await;
+    half_way(&mut world).await;
+    world.stop().await;
+    assert_eq!(laws::broken_always(&world.now().await), [""; 0]);
+    world.start().await;
+    all_accepted(&world).await;
+    world.end().await;
+}
+
+#[tokio::test]
+#[ignore = "berth-cluster takes the 403 of an API server that has just started for final and rests for 15 minutes"]
+async fn an_outage_of_the_api_server_in_the_middle_is_waited_out() {
+    let mut world = World::without_operator().await;
+    crowd(&world).await;
+    half_way(&mut world).await;
+    world.control_plane().stop_api_server().await.unwrap();
+    let alive = world.operator().probe("/healthz").await.map(|(status, _)| status);
+    assert_eq!(alive, Some(200), "an outage of the API server is no reason to kill the operator");
+    world.control_plane().restart_api_server().await.unwrap();
+    all_accepted(&world).await;
+    // Of an outage there is a line for each object that was being written, and one when that works again.
+    let (log, few) = (world.operator().log(), 100 + 2 * (ALL_SLOTS + COMMITMENTS));
+    assert!(log.lines().count() < few, "{} lines:\n{log}", log.lines().count());
+    world.end().await;
+}
+
+#[tokio::test]
+async fn deletion_finishes_after_an_outage() {
+    let mut world = World::begin().await;
+    world.create(&host("node1", 4)).await;
+    world.create(&patient("outage-1", 4)).await;
+    world.accepted("outage-1").await;
+    world.rest().await;
+    world.control_plane().stop_api_server().await.unwrap();
+    world.control_plane().restart_api_server().await.unwrap();
+    world.delete_commitment("outage-1").await;
+    world.until("everything is gone", |seen| so(seen.versions().is_empty(), || "something is left".to_owned())).await;
+    world.end().await;
+}
+
+#[tokio::test]
+async fn sigterm_ends_the_operator_in_time_while_the_api_server_is_away() {
+    let mut world = World::begin().await;
+    world.create(&host("node1", 4)).await;
+    world.create(&patient("away-1", 2)).await;
+    world.accepted("away-1").await;
+    world.respec("away-1", json!({ "amount": "1920Gi" })).await;
+    world.control_plane().stop_api_server().await.unwrap();
+    world.stop().await;
+    world.control_plane().restart_api_server().await.unwrap();
+    world.start().await;
+    world.accepted("away-1").await;
+    world.end().await;
+}
+
+#[tokio::test]
+async fn what_was_deleted_while_nobody_looked_is_noticed_at_the_next_start() {
+    let mut world = World::begin().await;
+    world.create(&host("node1", 4)).await;
+    for uuid in ["stays-1", "goes-1"] {
+        world.create(&patient(uuid, 2)).await;
+        world.accepted(uuid).await;
+    }
+    world.stop().await;
+    let slots: Vec<_> = world.now().await.slots_of("stays-1").iter().map(|slot| slot.metadata.name.clone()).collect();
+    world.delete::<Reservation>(slots[0].as_deref().unwrap()).await;
+    world.kubectl(&["delete", "committedresource", &names::commitment("goes-1"), "--wait=false"]).await;
+    world.start().await;
+    world
+        .until("one has its slots and the other is gone", |seen| {
+            let counts = (seen.slots_of("stays-1").len(), seen.slots_of("goes-1").len(), seen.commitments.len());
+            so(counts == (2, 0, 1), || format!("{counts:?}"))
+        })
+        .await;
+    world.accepted("stays-1").await;
+    world.end().await;
+}
