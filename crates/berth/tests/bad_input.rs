@@ -132,10 +132,9 @@ async fn flavor_groups_that_cannot_be_read() {
 
 #[tokio::test]
 async fn a_hypervisor_with_quantities_that_make_no_sense() {
-    let world = World::begin().await;
     let mut odd = host("node1", 4);
     odd.status.as_mut().unwrap().effective_capacity.insert("memory".to_owned(), "-5Gi".into());
-    world.create(&odd).await;
+    let world = World::with_hosts(&[odd]).await;
     world.create(&rejectable("strange-1", 1)).await;
     let text = "insufficient capacity: 0/1 reservation slots could be placed: 1 host; unreadable capacity 1";
     let seen = world.says("strange-1", "Rejected", text).await;

@@ -16,11 +16,12 @@ use support::{
 };
 use tokio::time::sleep;
 
-/// Two slots on `node1`, at rest.
-async fn two_slots(world: &World, uuid: &str) {
-    world.create(&host("node1", 2)).await;
+/// Two slots on `node1`, which is full with them.
+async fn two_slots(uuid: &str) -> World {
+    let world = World::with_hosts(&[host("node1", 2)]).await;
     world.create(&rejectable(uuid, 2)).await;
     world.accepted(uuid).await;
+    world
 }
 
 async fn revoked(world: &World, cause: &str) -> u64 {
@@ -29,8 +30,7 @@ async fn revoked(world: &World, cause: &str) -> u64 {
 
 #[tokio::test]
 async fn slots_of_a_vanished_host_stay_for_the_grace_and_then_move_together() {
-    let world = World::begin().await;
-    two_slots(&world, "vanish-1").await;
+    let world = two_slots("vanish-1").await;
     world.create(&host("node2", 2)).await;
     let before = world.rest().await;
     let gone = Instant::now();
@@ -68,8 +68,7 @@ async fn an_event_says(world: &World, reason: &str, note: &str) {
 
 #[tokio::test]
 async fn a_host_that_comes_back_within_the_grace_keeps_its_slots() {
-    let world = World::begin().await;
-    two_slots(&world, "return-1").await;
+    let world = two_slots("return-1").await;
     world.create(&host("node2", 2)).await;
     let before = world.rest().await;
     let gone = Instant::now();
@@ -88,8 +87,7 @@ async fn a_host_that_comes_back_within_the_grace_keeps_its_slots() {
 
 #[tokio::test]
 async fn without_another_host_an_accepted_commitment_waits_and_is_not_rejected() {
-    let world = World::begin().await;
-    two_slots(&world, "homeless-1").await;
+    let world = two_slots("homeless-1").await;
     world.delete::<Hypervisor>("node1").await;
     // U12: acceptance sticks, although it may be rejected.
     let text = "insufficient capacity: 0/2 reservation slots could be placed";
@@ -105,8 +103,7 @@ async fn without_another_host_an_accepted_commitment_waits_and_is_not_rejected()
 
 #[tokio::test]
 async fn freed_room_goes_to_the_oldest_commitment_first() {
-    let world = World::begin().await;
-    two_slots(&world, "holder-1").await;
+    let world = two_slots("holder-1").await;
     // The names say the opposite of the age.
     let older = world.create(&patient("waiting-z", 2)).await;
     let created = older.metadata.creation_timestamp.unwrap().0.as_second();
@@ -132,13 +129,14 @@ async fn freed_room_goes_to_the_oldest_commitment_first() {
 
 #[tokio::test]
 async fn a_host_that_is_out_of_service_keeps_its_slots_and_gets_none() {
-    let world = World::begin().await;
-    two_slots(&world, "service-1").await;
+    let mut world = two_slots("service-1").await;
+    world.stop().await;
     let terminating = serde_json::json!([{
         "type": "Terminating", "status": "True", "reason": "Terminating", "message": "",
         "lastTransitionTime": "2026-03-01T08:00:00Z",
     }]);
     world.edit_status::<Hypervisor>("node1", serde_json::json!({ "status": { "conditions": terminating } })).await;
+    world.start().await;
     world.create(&rejectable("service-2", 1)).await;
     let text = "insufficient capacity: 0/1 reservation slots could be placed: 1 host; status 1";
     let seen = world.says("service-2", "Rejected", text).await;

@@ -22,9 +22,7 @@ fn summary(seen: &Seen, uuid: &str) -> String {
 
 #[tokio::test]
 async fn commitments_of_all_sizes_and_both_groups_are_created() {
-    let world = World::begin().await;
-    world.create(&host("node1", 4)).await;
-    world.create(&mixed_host("node2", "256Gi", "64")).await;
+    let world = World::with_hosts(&[host("node1", 4), mixed_host("node2", "256Gi", "64")]).await;
     world.create(&patient("create-three", 3)).await;
     world.create(&mixed("create-mixed", "200Gi")).await;
     world.create(&mixed("create-nothing", "0")).await;
@@ -147,8 +145,7 @@ async fn a_full_cloud_does_not_keep_anybody_from_shrinking_or_moving_within_what
 
 #[tokio::test]
 async fn what_does_not_fit_is_rejected_as_a_whole() {
-    let world = World::begin().await;
-    world.create(&host("node1", 2)).await;
+    let world = World::with_hosts(&[host("node1", 2)]).await;
     world.create(&rejectable("reject-1", 3)).await;
     let text = "insufficient capacity: 2/3 reservation slots could be placed: 1 host; capacity 1";
     let seen = world.says("reject-1", "Rejected", text).await;
@@ -163,8 +160,7 @@ async fn what_does_not_fit_is_rejected_as_a_whole() {
 
 #[tokio::test]
 async fn growth_by_three_where_two_fit_is_rolled_back_when_it_may_be_rejected() {
-    let world = World::begin().await;
-    world.create(&host("node1", 4)).await;
+    let world = World::with_hosts(&[host("node1", 4)]).await;
     world.create(&rejectable("grow-1", 2)).await;
     let before = world.accepted("grow-1").await;
     world.respec("grow-1", json!({ "amount": slots(5) })).await;
@@ -202,9 +198,7 @@ async fn growth_by_three_where_two_fit_waits_when_it_must_not_be_rejected() {
 
 #[tokio::test]
 async fn of_two_that_do_not_fit_together_exactly_one_is_accepted() {
-    let world = World::begin().await;
-    world.create(&host("node1", 3)).await;
-    world.create(&host("node2", 2)).await;
+    let world = World::with_hosts(&[host("node1", 3), host("node2", 2)]).await;
     let (one, other) = (rejectable("rival-1", 4), rejectable("rival-2", 4));
     tokio::join!(world.create(&one), world.create(&other));
     let seen = world

@@ -8,7 +8,7 @@ use std::{
 };
 
 use berth_control_plane::ControlPlane;
-use berth_crds::{Knowledge, names};
+use berth_crds::{Hypervisor, Knowledge, names};
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
@@ -72,6 +72,17 @@ impl World {
     /// An empty cloud with flavor groups, and the operator, ready.
     pub async fn begin() -> Self {
         let mut world = Self::without_operator().await;
+        world.start().await;
+        world
+    }
+
+    /// A cloud with these hosts, which the operator knows from the start: what it is told later reaches it kind by kind, so
+    /// a commitment may come before a host that was there first, and be rejected.
+    pub async fn with_hosts(hosts: &[Hypervisor]) -> Self {
+        let mut world = Self::without_operator().await;
+        for host in hosts {
+            world.create(host).await;
+        }
         world.start().await;
         world
     }
