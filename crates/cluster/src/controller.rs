@@ -21,11 +21,13 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, debug, info, info_span, warn};
 
 mod backoff;
+mod loudness;
 mod queued;
 mod wakeups;
 
 use backoff::Backoff;
 pub use backoff::Retry;
+use loudness::Loudness;
 use queued::Queued;
 pub use wakeups::Wakeups;
 
@@ -81,7 +83,8 @@ pub async fn run<E, F, R>(
 {
     let name = options.name;
     let known = Known::new(name);
-    let looks = Arc::new(Looks { name, backoff: Backoff::new(options.retry), metrics, look });
+    let looks =
+        Arc::new(Looks { name, backoff: Backoff::new(options.retry), loudness: Loudness::default(), metrics, look });
     let triggers = known.clone().enter_all(wakeups.clone().stream());
     let reader = lock(&known.writer).as_reader();
     let (ours, kept) = (looks.clone(), looks);
@@ -158,6 +161,7 @@ impl Known {
 struct Looks<F> {
     name: &'static str,
     backoff: Backoff,
+    loudness: Loudness,
     metrics: Arc<ControllerMetrics>,
     look: F,
 }
@@ -183,9 +187,11 @@ impl<F> Looks<F> {
     }
 
     fn succeeded(&self, key: &ObjectKey, next: Next) -> Action {
-        let failures = self.backoff.clear(key);
-        if failures > 0 {
-            info!(failures, "the look succeeds again");
+        let cleared = self.backoff.clear(key);
+        if cleared.told {
+            info!(failures = cleared.count, "the look succeeds again");
+        }
+        if cleared.count > 0 {
             self.show();
         }
         let (outcome, action) = match next {
@@ -200,10 +206,11 @@ impl<F> Looks<F> {
         let (class, text) = (error.class(), chain(error));
         let failed = self.backoff.failed(key, class, &text);
         let (failures, seconds) = (failed.count, failed.pause.as_secs_f64());
-        if failed.repeated {
-            debug!(%class, error = text, failures, next_look_seconds = seconds, "the look fails again");
-        } else {
+        if !failed.repeated && self.loudness.tells(class, failures) {
             warn!(%class, error = text, failures, next_look_seconds = seconds, "the look failed");
+            self.backoff.tell(key);
+        } else {
+            debug!(%class, error = text, failures, next_look_seconds = seconds, "the look failed");
         }
         self.metrics.runs.with_label_values(&[self.name, "failed"]).inc();
         self.metrics.failures.with_label_values(&[self.name, class.as_str()]).inc();
@@ -212,7 +219,7 @@ impl<F> Looks<F> {
     }
 
     fn forget(&self, key: &ObjectKey) {
-        if self.backoff.clear(key) > 0 {
+        if self.backoff.clear(key).count > 0 {
             self.show();
         }
     }

@@ -76,6 +76,11 @@ impl<K: Kind> Feeding<K> {
             tokio::select! {
                 item = stream.next() => match item {
                     Some(Ok(event)) => self.take(event, &mut progress),
+                    // What we knew is too old to go on from: the next item begins a new list.
+                    Some(Err(watcher::Error::WatchError(status))) if status.code == 410 => {
+                        debug!(kind = kind_name::<K>(), cluster = %self.cluster.name, "the watch begins anew");
+                        progress.listing = true;
+                    }
                     Some(Err(error)) => self.fail(&reason(&error), &mut progress).await,
                     None => stream = self.stream(),
                 },

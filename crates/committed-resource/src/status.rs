@@ -117,11 +117,13 @@ fn shortage(after: &Facts, decided: &Decided) -> Option<String> {
     let shortage = decided.shortage.as_ref().or(after.shortage.as_ref())?;
     let zone = &after.spec.zone;
     let nothing_there = format!("; no host is in zone {zone}, correct spec.availabilityZone or label hosts with it");
-    Some(format!("{shortage}{}", if nothing_in_zone(shortage) { &nothing_there } else { "" }))
+    let hint = if nothing_in_zone(shortage) { nothing_there.as_str() } else { "" };
+    Some(format!("{shortage}{hint}"))
 }
 
 fn nothing_in_zone(shortage: &Shortage) -> bool {
-    shortage.removed.iter().any(|(filter, count)| filter.step == "filter_correct_az" && *count == shortage.hosts)
+    shortage.hosts == 0
+        || shortage.removed.iter().any(|(filter, count)| filter.step == "filter_correct_az" && *count == shortage.hosts)
 }
 
 impl Says {

@@ -22,8 +22,8 @@ pub const ZONE: &str = "topology.kubernetes.io/zone";
 /// the correlation of logs. Set by the change API and the CommittedResource controller.
 pub const CREATOR_REQUEST_ID: &str = "reservations.cortex.cloud/creator-request-id";
 
-/// Annotation of a slot that Berth created: the UUID of its commitment. Without it a slot whose commitment is gone is
-/// never deleted as an orphan. Set by the CommittedResource controller.
+/// Annotation of a slot that Berth created: `metadata.uid` of its commitment. Without it a slot whose commitment is gone
+/// is never deleted as an orphan. Set by the CommittedResource controller.
 pub const COMMITMENT_UID: &str = "reservations.cortex.cloud/commitment-uid";
 
 /// Annotation of the Knowledge object: a time, at most 24 hours ahead, until which the brake is off. Set by a person.

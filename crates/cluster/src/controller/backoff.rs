@@ -66,6 +66,17 @@ struct Failures {
     attempt: u32,
     rests_until: Instant,
     text: String,
+    /// Somebody has read of it in the log.
+    told: bool,
+}
+
+/// What the failures of an object were when they ended.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Cleared {
+    /// How many looks had failed.
+    pub count: u32,
+    /// Whether one of them was told.
+    pub told: bool,
 }
 
 /// What a failure leads to.
@@ -92,19 +103,29 @@ impl Backoff {
     pub fn failed(&self, key: &ObjectKey, class: Class, text: &str) -> Failed {
         let mut all = lock(&self.failures);
         let before = all.get(key);
-        let repeated = before.is_some_and(|before| before.text == text);
+        // Somebody has to have read a text before it can be called a repetition.
+        let told = before.is_some_and(|before| before.told);
+        let repeated = told && before.is_some_and(|before| before.text == text);
         let count = before.map_or(1, |before| before.count.saturating_add(1));
         let attempt =
             before.filter(|before| before.class == class).map_or(0, |before| before.attempt.saturating_add(1));
         let (pause, rest) = self.retry.pauses(class, attempt);
         let rests_until = Instant::now() + rest;
-        all.insert(key.clone(), Failures { count, class, attempt, rests_until, text: text.to_owned() });
+        all.insert(key.clone(), Failures { count, class, attempt, rests_until, text: text.to_owned(), told });
         Failed { pause, repeated, count }
     }
 
-    /// The look succeeded, or the object is gone. Gives how many looks had failed.
-    pub fn clear(&self, key: &ObjectKey) -> u32 {
-        lock(&self.failures).remove(key).map_or(0, |failures| failures.count)
+    /// The last failure was told.
+    pub fn tell(&self, key: &ObjectKey) {
+        if let Some(failures) = lock(&self.failures).get_mut(key) {
+            failures.told = true;
+        }
+    }
+
+    /// The look succeeded, or the object is gone.
+    pub fn clear(&self, key: &ObjectKey) -> Cleared {
+        let failures = lock(&self.failures).remove(key);
+        failures.map(|failures| Cleared { count: failures.count, told: failures.told }).unwrap_or_default()
     }
 
     /// How many objects have failed last.

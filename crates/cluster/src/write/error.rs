@@ -187,6 +187,8 @@ fn answered(call: Call, status: &Status) -> WriteError {
             let message = format!("the API server does not accept our credentials; renew them ({message})");
             WriteError::Unavailable { call, message }
         }
+        // Rights can be granted while we wait, and a server that has just started refuses everybody until it knows them.
+        403 => WriteError::Unavailable { call, message: format!("the API server refuses it (403): {message}") },
         // Both come before anything is stored: too many requests, and a server that is not ready or shuts down.
         429 | 503 => WriteError::Unavailable { call, message },
         // All others may come after it: etcd timed out, a proxy gave up.
@@ -250,7 +252,7 @@ mod tests {
         assert_eq!(outcome(409, "Conflict", "the object has been modified"), "conflict");
         assert_eq!(outcome(409, "AlreadyExists", "things.test \"a\" already exists"), "exists");
         assert_eq!(outcome(422, "Invalid", "room must not be negative"), "refused");
-        assert_eq!(outcome(403, "Forbidden", "things.test is forbidden"), "refused");
+        assert_eq!(outcome(403, "Forbidden", "things.test is forbidden"), "unavailable");
         assert_eq!(outcome(429, "TooManyRequests", "slow down"), "unavailable");
         assert_eq!(outcome(503, "ServiceUnavailable", "shutting down"), "unavailable");
         assert_eq!(outcome(500, "InternalError", "etcdserver: request timed out"), "unknown");
