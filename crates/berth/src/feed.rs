@@ -68,6 +68,8 @@ fn wake_commitments(stores: &Stores, queues: &Queues) {
     let (queue, store) = (queues.commitments.clone(), stores.commitments.clone());
     stores.reservations.on_followed(move |cluster| wake_all(&queue, wake::by_cluster(cluster, &store)));
     let (queue, store) = (queues.commitments.clone(), stores.commitments.clone());
+    stores.hypervisors.on_followed(move |cluster| wake_all(&queue, wake::by_cluster(cluster, &store)));
+    let (queue, store) = (queues.commitments.clone(), stores.commitments.clone());
     stores.knowledges.on_change(move |change| wake_all(&queue, wake::by_knowledge(change, &store)));
 }
 
@@ -108,8 +110,10 @@ fn unreadable(store: &Store<crds::Reservation>, key: &ObjectKey) -> Option<Reser
 /// Entries of the scheduler whose write has been looked up in the meantime, by whomever: they end here, so that no room
 /// stays taken for a slot that does not exist.
 pub(crate) fn end_settled_doubts(stores: &Stores, scheduler: &BuiltIn, queues: &Queues) {
+    // In this order: a write that becomes unknown in between is in doubt for both or for the store alone.
+    let taken = scheduler.doubts();
     let doubts = stores.reservations.doubts();
-    for slot in scheduler.doubts().into_iter().filter(|slot| !doubts.contains(&object_key(slot))) {
+    for slot in taken.into_iter().filter(|slot| !doubts.contains(&object_key(slot))) {
         queues.wake_slots(&scheduler.settled(&slot));
     }
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{Guard, ObjectKey, WriteError, Writer, Written};
+use berth_cluster::{Guard, ObjectKey, WriteError, Writer, Written, indexes::RESERVATION_BY_COMMITMENT};
 use berth_core::{HostName, planner};
 use berth_crds::{CommittedResource, Reservation, labels};
 use berth_scheduler::Scheduler;
@@ -45,10 +45,16 @@ impl<S: Scheduler> Apply<'_, S> {
         all(slots.update.iter().map(|update| self.update(decided, update).boxed()).collect()).await?;
         let placed = slots.create.iter().zip(decided.hosts.iter().map(Option::as_ref));
         all(placed.map(|(new, host)| self.create(facts, decided, new, host).boxed()).collect()).await?;
-        if decided.plan.finalizer == Finalizer::Remove {
+        if decided.plan.finalizer == Finalizer::Remove && self.nothing_is_left(facts) {
             self.commitments.remove_finalizer(self.key, object, labels::RELEASE_SLOTS).await?;
         }
         Ok(())
+    }
+
+    /// A slot with finalizers of others is still there after its deletion: then ours stays, too (D1).
+    fn nothing_is_left(&self, facts: &Facts) -> bool {
+        let slots = self.reservations.store().select(&RESERVATION_BY_COMMITMENT, facts.spec.uuid.as_str());
+        facts.served_instead.is_some() || slots.iter().all(|slot| slot.key.cluster != self.key.cluster)
     }
 
     /// A slot that is released because it is empty must still be so.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{Class, Classified, Event, EventKind, Events, FlavorGroupsCache, Next, ObjectKey, Writer, Written};
+use berth_cluster::{Event, EventKind, Events, FlavorGroupsCache, Next, ObjectKey, Store, Writer, Written};
 use berth_crds::{
-    CommittedResource, Condition, Reservation,
+    CommittedResource, Condition, Hypervisor, Reservation,
     conditions::{
         self,
         commitment::{Reason, WAITING_FOR_PLACEMENT},
@@ -29,6 +29,9 @@ use crate::{
     status::{Delays, Says, report, status},
 };
 
+/// A commitment with more new slots says that it is on its way before they are created, not after.
+const LONG_APPLY: usize = 32;
+
 /// What the configuration says.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -46,6 +49,8 @@ pub struct CommittedResourceController<S, D> {
     pub commitments: Writer<CommittedResource>,
     /// Reservations, read and written.
     pub reservations: Writer<Reservation>,
+    /// Hosts, read only.
+    pub hypervisors: Store<Hypervisor>,
     /// The flavor groups.
     pub flavor_groups: FlavorGroupsCache,
     /// Finds hosts.
@@ -68,25 +73,42 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
     /// One look at a commitment.
     pub async fn look(&self, key: ObjectKey) -> Result<Next, Error> {
         self.settle(&key).await?;
-        let Some(object) = self.commitments.store().get(&key) else { return Ok(Next::Done) };
-        let request_id = request_id(&object);
-        let mut facts = self.reader().facts(&key, &object);
-        let decided = match self.decide(&mut facts, &request_id).await {
-            Ok(decided) => decided,
-            Err(error @ SchedulerError::InDoubt { .. }) => return Err(error.into()),
-            Err(error) => Decided::waiting(error.to_string()),
-        };
-        let outcome = self.apply(&key, &object, &facts, &decided, request_id).await;
-        self.tell_refusal(&key, &decided, &outcome);
+        let Some(seen) = self.commitments.store().get(&key) else { return Ok(Next::Done) };
+        let (decided, outcome) = self.act(&key, &seen).await?;
         let Some(object) = self.commitments.store().get(&key) else { return outcome.map(|()| Next::Done) };
+        // What was decided for one spec says nothing about another; whoever changed it has woken us.
+        if (object.uid(), object.metadata.generation) != (seen.uid(), seen.metadata.generation) {
+            return outcome.map(|()| Next::Done);
+        }
         match outcome {
             Ok(()) => self.report(&key, &object, &decided).await,
-            Err(error) if error.class() == Class::Soon => Err(error),
+            Err(error) if error.is_stale() => Err(error),
             Err(error) => {
-                self.report(&key, &object, &Decided::waiting(error.to_string())).await?;
+                self.report(&key, &object, &Decided::hindered(error.to_string())).await?;
                 Err(error)
             }
         }
+    }
+
+    /// Plans, decides and applies.
+    async fn act(
+        &self,
+        key: &ObjectKey,
+        object: &Arc<CommittedResource>,
+    ) -> Result<(Decided, Result<(), Error>), Error> {
+        let request_id = request_id(object);
+        let mut facts = self.reader().facts(key, object);
+        let decided = match self.decide(&mut facts, &request_id).await {
+            Ok(decided) => decided,
+            Err(error) => {
+                let retry = matches!(error, SchedulerError::InDoubt { .. });
+                let hindered = Decided::hindered(error.to_string());
+                return Ok((hindered, if retry { Err(error.into()) } else { Ok(()) }));
+            }
+        };
+        let outcome = self.apply(key, object, &facts, &decided, request_id).await;
+        self.tell_refusal(key, &decided, &outcome);
+        Ok((decided, outcome))
     }
 
     /// Looks up what earlier writes left in doubt, before anything is decided on it.
@@ -107,6 +129,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         Reader {
             commitments: self.commitments.store(),
             reservations: self.reservations.store(),
+            hypervisors: &self.hypervisors,
             flavor_groups: &self.flavor_groups,
             scheduler: &*self.scheduler,
         }
@@ -118,7 +141,11 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             domain_name: self.domain_names.resolve(&facts.spec.domain).await?,
             request_id: request_id.to_owned(),
         };
-        decide(facts, self.settings.limits, self.clock.now(), &*self.scheduler, &placing).await
+        let mut wake = Vec::new();
+        let decided =
+            decide(facts, self.settings.limits, self.clock.now(), &*self.scheduler, &placing, &mut wake).await;
+        (self.wake_slots)(&wake);
+        decided
     }
 
     /// Runs the plan unless it is refused as a whole, and ends its assume entries either way.
@@ -135,6 +162,10 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             return Ok(());
         }
         debug!(plan = %decided.plan.slots, request_id, "applying");
+        if decided.plan.course == Course::Reserve && decided.plan.slots.create.len() > LONG_APPLY {
+            self.write(key, object, &Says::waiting()).await?;
+        }
+        let newest = self.commitments.store().get(key).unwrap_or_else(|| object.clone());
         let rolls_back = decided.plan.course == Course::RolledBack;
         let creator = if rolls_back { labels::SLOT_CREATOR_ROLLBACK } else { labels::SLOT_CREATOR };
         let apply = Apply {
@@ -144,7 +175,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             scheduler: &*self.scheduler,
             origin: Origin { request_id, commitment_uid: object.uid().unwrap_or_default(), creator },
         };
-        let outcome = apply.run(object, facts, decided).await;
+        let outcome = apply.run(&newest, facts, decided).await;
         drop(entries);
         outcome
     }
@@ -206,7 +237,6 @@ impl<S: Scheduler, D> Drop for Entries<'_, S, D> {
     fn drop(&mut self) {
         let woken = self.controller.scheduler.applied(&self.decided.assumed);
         (self.controller.wake_slots)(&woken);
-        (self.controller.wake_slots)(&self.decided.wake);
     }
 }
 

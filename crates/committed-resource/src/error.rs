@@ -18,6 +18,13 @@ pub enum Error {
     Changed,
 }
 
+impl Error {
+    /// The look rested on old facts. That is nobody's concern: it is repeated at once and decides anew.
+    pub(crate) fn is_stale(&self) -> bool {
+        matches!(self, Self::Write(WriteError::Conflict { .. } | WriteError::AlreadyExists { .. }) | Self::Changed)
+    }
+}
+
 impl Classified for Error {
     fn class(&self) -> Class {
         match self {

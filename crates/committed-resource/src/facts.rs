@@ -51,6 +51,10 @@ pub struct Facts {
     /// Why the Reservations of the cluster cannot be read completely, if so: then no slot is created, sized or
     /// deleted (U47).
     pub partial: Option<String>,
+    /// Why the hosts of the cluster are not followed, if so: then no slot is placed.
+    pub hosts_unknown: Option<String>,
+    /// A Hypervisor of the cluster that cannot be read, and why: then a lack of room proves nothing (U37).
+    pub host_unreadable: Option<String>,
     /// Clusters whose Reservations cannot be read completely: while there is one the finalizer stays (D1).
     pub unreadable: Vec<ClusterName>,
 }

@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 
 use berth_core::{
-    ClusterName, GroupName, HostName, SlotKey, Zone,
+    GroupName, HostName, SlotKey, Zone,
     commitment::{Phase, ResourceType, Spec, State},
+    flavor::FlavorGroups,
     planner::{self, PlanError, Release, SlotPlan, Target, Why, World},
 };
 use berth_crds::conditions::commitment::WAITING_FOR_CAPACITY_DATA;
@@ -36,8 +37,8 @@ pub enum Course {
     Planned,
     /// It is over and holds nothing.
     Over(State),
-    /// It is being deleted. The clusters are those that cannot be read, so that it has to stay.
-    Deleting(Vec<ClusterName>),
+    /// It is being deleted.
+    Deleting,
     /// Another object with the same UUID is served (U14).
     Duplicate(String),
     /// Its slots follow its spec.
@@ -54,8 +55,10 @@ pub enum Course {
         /// Flavor group and zone, when `maxSlotsPerCommitment` is what was exceeded.
         limit: Option<(GroupName, Zone)>,
     },
-    /// It has to wait for something; nothing is done.
-    Wait(String),
+    /// What there is cannot be read completely; nothing is done, and what was said before stands.
+    Unreadable(String),
+    /// Something is missing and cannot be had at the moment; nothing is done.
+    Hindered(String),
     /// What was said about this generation stands.
     Settled,
 }
@@ -90,8 +93,6 @@ pub struct Decided {
     pub shortage: Option<Shortage>,
     /// Slots that hold an assume entry until the apply has ended (U1).
     pub assumed: Vec<SlotKey>,
-    /// Slots of others that a host was found for while this was decided; to be woken.
-    pub wake: Vec<SlotKey>,
 }
 
 /// How the requests to the scheduler are made.
@@ -137,19 +138,19 @@ fn deletion(facts: &Facts) -> Plan {
     let slots = if served && facts.partial.is_none() { release_all(facts) } else { SlotPlan::default() };
     let free = !served || facts.unreadable.is_empty();
     let finalizer = if facts.has_finalizer && free { Finalizer::Remove } else { Finalizer::Leave };
-    let waiting = if served { facts.unreadable.clone() } else { Vec::new() };
-    Plan { course: Course::Deleting(waiting), target: None, slots, finalizer }
+    Plan { course: Course::Deleting, target: None, slots, finalizer }
 }
 
 fn nothing(facts: &Facts, course: Course) -> Plan {
     match &facts.partial {
-        Some(why) if !facts.slots.is_empty() => Plan::idle(Course::Wait(why.clone())),
+        Some(why) if !facts.slots.is_empty() => Plan::idle(Course::Unreadable(why.clone())),
         _ => Plan { slots: release_all(facts), ..Plan::idle(course) },
     }
 }
 
 fn release_all(facts: &Facts) -> SlotPlan {
-    let release = facts.slots.iter().map(|slot| Release { name: slot.name.clone(), why: Why::Surplus, empty: false });
+    let staying = facts.slots.iter().filter(|slot| !slot.terminating);
+    let release = staying.map(|slot| Release { name: slot.name.clone(), why: Why::Surplus, empty: false });
     SlotPlan { release: release.collect(), ..SlotPlan::default() }
 }
 
@@ -158,12 +159,12 @@ fn cores(facts: &Facts) -> Plan {
     if facts.is_rejected() || facts.is_accepted() {
         return Plan::idle(Course::Settled);
     }
-    Plan::idle(Course::Wait(WAITING_FOR_CAPACITY_DATA.to_owned()))
+    Plan::idle(Course::Hindered(WAITING_FOR_CAPACITY_DATA.to_owned()))
 }
 
 fn memory(facts: &Facts, limits: Limits) -> Plan {
     if let Some(why) = &facts.partial {
-        return Plan::idle(Course::Wait(why.clone()));
+        return Plan::idle(Course::Unreadable(why.clone()));
     }
     if facts.is_rejected() {
         return rolled_back(facts);
@@ -174,7 +175,7 @@ fn memory(facts: &Facts, limits: Limits) -> Plan {
     let max_new_slots = limits.max_new_slots.filter(|_| facts.may_reject());
     match slots(facts, &facts.spec, max_new_slots) {
         Ok((target, slots)) => with_slots(facts, Course::Reserve, target, slots),
-        Err(NoPlan::Unreadable(why)) => Plan::idle(Course::Wait(why)),
+        Err(NoPlan::Hindered(why)) => Plan::idle(Course::Hindered(why)),
         Err(NoPlan::Refused(error)) => Plan::idle(Course::Refused {
             text: error.to_string(),
             retry: !facts.may_reject(),
@@ -203,24 +204,32 @@ fn with_slots(facts: &Facts, course: Course, target: Target, slots: SlotPlan) ->
 }
 
 enum NoPlan {
-    Unreadable(String),
+    Hindered(String),
     Refused(PlanError),
 }
 
+/// Unreadable flavor groups hinder only plans that need one: what is complete or has to shrink does not.
 fn slots(facts: &Facts, spec: &Spec, max_new_slots: Option<u64>) -> Result<(Target, SlotPlan), NoPlan> {
-    let groups = facts.groups.as_ref().map_err(unreadable)?;
+    let none = FlavorGroups::default();
+    let (groups, unreadable) = match &facts.groups {
+        Ok(groups) => (&**groups, facts.outdated.as_ref()),
+        Err(why) => (&none, Some(why)),
+    };
     let target = target(facts, spec);
     let taken = &*facts.taken.0;
     let world = World { groups, slots: &facts.slots, room: &facts.room, taken: &|name| taken(name), max_new_slots };
-    match (planner::plan(&target, &world), &facts.outdated) {
-        (Ok(slots), _) => Ok((target, slots)),
-        (Err(PlanError::GroupNotFound { .. } | PlanError::GroupWithoutFlavors(_)), Some(why)) => Err(unreadable(why)),
-        (Err(error), _) => Err(NoPlan::Refused(error)),
+    match (planner::plan(&target, &world), unreadable, &facts.hosts_unknown) {
+        (Ok(slots), _, Some(why)) if needs_hosts(&slots) => Err(NoPlan::Hindered(why.clone())),
+        (Ok(slots), _, _) => Ok((target, slots)),
+        (Err(PlanError::GroupNotFound { .. } | PlanError::GroupWithoutFlavors(_)), Some(why), _) => {
+            Err(NoPlan::Hindered(format!("flavor knowledge not ready: {why}")))
+        }
+        (Err(error), _, _) => Err(NoPlan::Refused(error)),
     }
 }
 
-fn unreadable(why: &String) -> NoPlan {
-    NoPlan::Unreadable(format!("flavor knowledge not ready: {why}"))
+fn needs_hosts(slots: &SlotPlan) -> bool {
+    !slots.create.is_empty() || slots.update.iter().any(|update| update.enlarge_on.is_some())
 }
 
 fn target(facts: &Facts, spec: &Spec) -> Target {
@@ -239,31 +248,30 @@ fn target(facts: &Facts, spec: &Spec) -> Target {
 }
 
 /// Finds hosts for the plan of a look. The entries that it makes in the capacity view are in [`Decided::assumed`]; the
-/// caller ends them with [`Scheduler::applied`] when the apply has ended.
+/// caller ends them with [`Scheduler::applied`] when the apply has ended. `wake` gets the slots of others that a host was
+/// found for meanwhile, also when this fails.
 ///
-/// A host that has no room for restoring a slot after all leaves `facts.room`, and the look is planned again.
+/// A host that has no room for a larger slot after all leaves `facts.room`, and the look is planned again.
 pub async fn decide<S: Scheduler>(
     facts: &mut Facts,
     limits: Limits,
     now: Timestamp,
     scheduler: &S,
     placing: &Placing,
+    wake: &mut Vec<SlotKey>,
 ) -> Result<Decided, SchedulerError> {
-    let mut wake = Vec::new();
     loop {
         let mut decided = Decided::undecided(facts, plan(facts, limits, now));
-        let full = pin(facts, &mut decided, scheduler).await;
-        let placed = match full {
-            Ok(None) => place(facts, &mut decided, scheduler, placing).await,
-            Ok(Some(_)) | Err(_) => Ok(()),
+        let full = match pin(facts, &mut decided, scheduler).await {
+            Ok(None) => match place(facts, &mut decided, scheduler, placing).await {
+                Ok(()) => return Ok(decided),
+                Err(error) => Err(error),
+            },
+            Ok(Some(full)) => Ok(full),
+            Err(error) => Err(error),
         };
-        if let (Ok(None), Ok(())) = (&full, &placed) {
-            decided.wake = wake;
-            return Ok(decided);
-        }
         wake.extend(scheduler.applied(&decided.assumed));
-        placed?;
-        facts.room.remove(&full?.unwrap_or_default());
+        facts.room.remove(&full?);
     }
 }
 
@@ -286,7 +294,7 @@ fn pins(facts: &Facts, plan: &Plan) -> Vec<Pin> {
     let pin = |update: &planner::Update| {
         Some(Pin {
             key: facts.key(&update.name),
-            host: update.restore_on.clone()?,
+            host: update.enlarge_on.clone()?,
             size: update.size,
             zone: plan.target.as_ref()?.zone.clone(),
         })
@@ -312,7 +320,7 @@ async fn place<S: Scheduler>(
 }
 
 fn whole_request(facts: &Facts, plan: &Plan, placing: &Placing) -> WholeRequest {
-    let smaller = |update: &&planner::Update| update.restore_on.is_none();
+    let smaller = |update: &&planner::Update| update.enlarge_on.is_none();
     WholeRequest {
         slots: plan.slots.create.iter().map(|new| slot_request(facts, plan, new, placing)).collect(),
         release: plan.slots.release.iter().map(|release| facts.key(&release.name)).collect(),
@@ -342,13 +350,13 @@ impl Decided {
     fn undecided(facts: &Facts, plan: Plan) -> Self {
         let hosts = vec![None; plan.slots.create.len()];
         debug_assert!(facts.partial.is_none() || plan.slots.is_empty(), "U47");
-        Self { plan, hosts, shortage: None, assumed: Vec::new(), wake: Vec::new() }
+        Self { plan, hosts, shortage: None, assumed: Vec::new() }
     }
 
-    /// Nothing can be decided now.
-    pub fn waiting(why: String) -> Self {
-        let plan = Plan::idle(Course::Wait(why));
-        Self { plan, hosts: Vec::new(), shortage: None, assumed: Vec::new(), wake: Vec::new() }
+    /// Nothing can be done now.
+    pub fn hindered(why: String) -> Self {
+        let plan = Plan::idle(Course::Hindered(why));
+        Self { plan, hosts: Vec::new(), shortage: None, assumed: Vec::new() }
     }
 
     /// How many of the plan's slots have a host, or could have one: `r` in the texts (U45).

@@ -6,9 +6,11 @@ use berth_cluster::{
     Entry, FlavorGroupsCache, ObjectKey, Store,
     indexes::{COMMITMENT_BY_UUID, RESERVATION_BY_COMMITMENT},
 };
-use berth_core::{HostName, Resources, SlotName, flavor::FlavorGroups, host::ConditionStatus, planner, slot::Slot};
+use berth_core::{
+    ClusterName, HostName, Resources, SlotName, flavor::FlavorGroups, host::ConditionStatus, planner, slot::Slot,
+};
 use berth_crds::{
-    CommittedResource, Reservation,
+    CommittedResource, Hypervisor, Reservation, ReservationType,
     conditions::{self, commitment::Reason},
     facts, labels, names,
 };
@@ -24,6 +26,7 @@ use crate::{
 pub(crate) struct Reader<'a, S> {
     pub(crate) commitments: &'a Store<CommittedResource>,
     pub(crate) reservations: &'a Store<Reservation>,
+    pub(crate) hypervisors: &'a Store<Hypervisor>,
     pub(crate) flavor_groups: &'a FlavorGroupsCache,
     pub(crate) scheduler: &'a S,
 }
@@ -52,7 +55,9 @@ impl<S: Scheduler> Reader<'_, S> {
             groups,
             outdated,
             shortage,
-            unreadable: partial.iter().map(|_| key.cluster.clone()).collect(),
+            hosts_unknown: self.hypervisors.followed(&key.cluster).err().map(|partial| partial.to_string()),
+            host_unreadable: self.host_unreadable(key),
+            unreadable: unreadable(key, object, partial.as_ref()),
             partial,
         }
     }
@@ -71,8 +76,18 @@ impl<S: Scheduler> Reader<'_, S> {
             }
             slot
         };
-        let slots = entries.into_iter().filter(|entry| entry.key.cluster == key.cluster).map(&mut slot).collect();
+        let slots = entries
+            .into_iter()
+            .filter(|entry| entry.key.cluster == key.cluster && is_slot(&entry.object))
+            .map(&mut slot)
+            .collect();
         (slots, shortage)
+    }
+
+    fn host_unreadable(&self, key: &ObjectKey) -> Option<String> {
+        let malformed = self.hypervisors.malformed();
+        let one = malformed.iter().find(|one| one.key.cluster == key.cluster)?;
+        Some(format!("Hypervisor {} cannot be read, correct or delete it: {}", one.key.name, one.error))
     }
 
     /// Of two objects with one UUID the one with the canonical name is served, else the first by name (U14).
@@ -92,7 +107,7 @@ impl<S: Scheduler> Reader<'_, S> {
         groups: Option<&FlavorGroups>,
     ) -> BTreeMap<HostName, Resources> {
         let group = groups.and_then(|groups| groups.get(&object.spec.flavor_group_name.as_str().into()));
-        let hosts = group.into_iter().flat_map(|group| planner::restorable(slots, group)).map(|(_, host)| host);
+        let hosts = group.into_iter().flat_map(|group| planner::enlargeable(slots, group));
         hosts.filter_map(|host| Some((host.clone(), self.scheduler.room(host)?))).collect()
     }
 
@@ -117,6 +132,18 @@ impl<S: Scheduler> Reader<'_, S> {
         let one = malformed.iter().find(|one| one.key.name.starts_with(&prefix) || ours(&one.raw))?;
         Some(format!("Reservation {} cannot be read, correct or delete it: {}", one.key.name, one.error))
     }
+}
+
+/// Other types may carry the data of a commitment in old objects; they are not ours.
+fn is_slot(object: &Reservation) -> bool {
+    object.spec.type_ == ReservationType::CommittedResourceReservation
+}
+
+/// The clusters that keep the finalizer, except one that a person has given up (D1).
+fn unreadable(key: &ObjectKey, object: &CommittedResource, partial: Option<&String>) -> Vec<ClusterName> {
+    let forgotten = object.annotations().get(labels::FORGET_CLUSTER);
+    let cluster = partial.map(|_| key.cluster.clone());
+    cluster.into_iter().filter(|cluster| forgotten.is_none_or(|name| name != cluster.as_str())).collect()
 }
 
 fn ready(object: &CommittedResource) -> Option<Ready> {

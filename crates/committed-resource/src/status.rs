@@ -59,10 +59,10 @@ pub fn report(after: &Facts, decided: &Decided, delays: Delays, now: Timestamp) 
         Some((Reason::Reserving, texts::WAITING_FOR_PLACEMENT)) => Some(delays.cap),
         Some((Reason::Reserving, _)) => Some(retry_delay(delays.retry, delays.cap, after.reserving_for(now))),
         Some((Reason::Releasing, _)) => Some(delays.retry),
-        None if matches!(decided.plan.course, Course::Wait(_)) => Some(delays.retry),
+        None if matches!(decided.plan.course, Course::Unreadable(_)) => Some(delays.retry),
         _ => None,
     };
-    let end = after.spec.end.filter(|_| !matches!(decided.plan.course, Course::Over(_) | Course::Deleting(_)));
+    let end = after.spec.end.filter(|_| !matches!(decided.plan.course, Course::Over(_) | Course::Deleting));
     Report { says, again: again.into_iter().chain(end.and_then(|end| until_over(end, now))).min() }
 }
 
@@ -76,16 +76,15 @@ fn says(after: &Facts, decided: &Decided) -> Option<Says> {
     match &decided.plan.course {
         Course::Planned => Some(Says::no(Reason::Planned, texts::NOT_YET_ACTIVE)),
         Course::Over(state) => Some(Says::no(Reason::Inactive(over(*state)), texts::NO_LONGER_ACTIVE)),
-        Course::Deleting(unreadable) => {
-            let cluster = unreadable.first()?;
-            Some(Says::no(Reason::Releasing, texts::waiting_for_slots(cluster.as_str())))
-        }
+        Course::Deleting => releasing(after),
         Course::Duplicate(served) => {
             let detail = format!("{served} has the same spec.commitmentUUID and is served; delete one of the two");
             Some(Says::no(Reason::DuplicateUuid, texts::NOT_SERVED).detailed(Some(detail)))
         }
-        Course::Wait(_) if after.verdict().is_some_and(|said| said.reason != Some(Reason::Reserving)) => None,
-        Course::Wait(why) => Some(Says::no(Reason::Reserving, why.as_str())),
+        Course::Unreadable(_) if after.verdict().is_some_and(|said| said.reason != Some(Reason::Reserving)) => None,
+        Course::Hindered(_) if after.is_rejected() => None,
+        Course::Hindered(why) if after.deleting => Some(still_there(after, Some(why.clone()))),
+        Course::Unreadable(why) | Course::Hindered(why) => Some(Says::no(Reason::Reserving, why.as_str())),
         Course::Refused { text, retry, .. } => {
             Some(Says::no(if *retry { Reason::Reserving } else { Reason::Rejected }, text.as_str()))
         }
@@ -94,22 +93,37 @@ fn says(after: &Facts, decided: &Decided) -> Option<Says> {
     }
 }
 
+/// What keeps a commitment from going away (D1).
+fn releasing(after: &Facts) -> Option<Says> {
+    let held = || after.slots.iter().find(|slot| slot.terminating);
+    let kept_by = || held().map(|slot| format!("{} is kept by its finalizers", slot.name));
+    (after.partial.is_some() || held().is_some()).then(|| still_there(after, after.partial.clone().or_else(kept_by)))
+}
+
+fn still_there(after: &Facts, why: Option<String>) -> Says {
+    let cluster = after.unreadable.first().unwrap_or(&after.cluster);
+    Says::no(Reason::Releasing, texts::waiting_for_slots(cluster.as_str())).detailed(why)
+}
+
 fn reserve(after: &Facts, decided: &Decided) -> Says {
     let total = decided.plan.slots.total();
     if decided.is_refused(after) {
         let message = texts::insufficient_capacity(decided.could_be_placed(after), total);
-        return Says::no(Reason::Rejected, message).detailed(shortage(after, decided));
+        let reason = if after.host_unreadable.is_some() { Reason::Reserving } else { Reason::Rejected };
+        return Says::no(reason, message).detailed(shortage(after, decided));
     }
-    let standings: Vec<_> = after.slots.iter().map(|slot| slot.standing(after.generation)).collect();
+    let staying = after.slots.iter().filter(|slot| !slot.terminating);
+    let standings: Vec<_> = staying.map(|slot| slot.standing(after.generation)).collect();
     if decided.shortage.is_some() || standings.contains(&Standing::Failed) {
         let placed = after.slots.iter().filter(|slot| slot.target_host.is_some()).count();
-        let reason = if after.may_reject() { Reason::Rejected } else { Reason::Reserving };
+        let final_ = after.may_reject() && after.host_unreadable.is_none();
+        let reason = if final_ { Reason::Rejected } else { Reason::Reserving };
         return Says::no(reason, texts::insufficient_capacity(placed, total)).detailed(shortage(after, decided));
     }
     if standings.len() >= total && standings.iter().all(|standing| *standing == Standing::Ready) {
         return Says { ready: true, ..Says::no(Reason::Accepted, texts::RESERVED) };
     }
-    Says::no(Reason::Reserving, texts::WAITING_FOR_PLACEMENT)
+    Says::waiting()
 }
 
 /// Why a slot has no host, in numbers per filter, with the way out where it is obvious.
@@ -118,7 +132,8 @@ fn shortage(after: &Facts, decided: &Decided) -> Option<String> {
     let zone = &after.spec.zone;
     let nothing_there = format!("; no host is in zone {zone}, correct spec.availabilityZone or label hosts with it");
     let hint = if nothing_in_zone(shortage) { nothing_there.as_str() } else { "" };
-    Some(format!("{shortage}{hint}"))
+    let unreadable = after.host_unreadable.as_ref().map(|host| format!("; {host}")).unwrap_or_default();
+    Some(format!("{shortage}{hint}{unreadable}"))
 }
 
 fn nothing_in_zone(shortage: &Shortage) -> bool {
@@ -129,6 +144,11 @@ fn nothing_in_zone(shortage: &Shortage) -> bool {
 impl Says {
     fn no(reason: Reason, message: impl Into<String>) -> Self {
         Self { ready: false, reason, message: message.into(), detail: None }
+    }
+
+    /// Slots are on their way.
+    pub fn waiting() -> Self {
+        Self::no(Reason::Reserving, texts::WAITING_FOR_PLACEMENT)
     }
 
     fn detailed(self, detail: Option<String>) -> Self {
@@ -157,7 +177,8 @@ impl Says {
 pub fn status(object: &CommittedResource, says: &Says, now: Timestamp) -> CommittedResourceStatus {
     let mut status = object.status.clone().unwrap_or_default();
     let generation = object.metadata.generation.unwrap_or_default();
-    let accepts = says.ready && status.accepted_spec.as_ref() != Some(&object.spec);
+    let accepted = status.accepted_spec.as_ref().map(facts::spec_of);
+    let accepts = says.ready && accepted != Some(facts::spec(object));
     let said = conditions::ready(&status.conditions).is_some_and(|c| says.is_said_by(c, generation));
     if said && !accepts {
         return status;

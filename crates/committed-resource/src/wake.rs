@@ -37,7 +37,7 @@ pub fn by_knowledge(_: &Change<Knowledge>, commitments: &Store<CommittedResource
     commitments.all().into_iter().map(|entry| entry.key).collect()
 }
 
-/// Commitments wait while the Reservations of their cluster cannot be read completely (U47).
+/// Commitments wait while the Reservations and the hosts of their cluster cannot be read completely (U47).
 pub fn by_cluster(cluster: &ClusterName, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
     commitments.all().into_iter().map(|entry| entry.key).filter(|key| key.cluster == *cluster).collect()
 }

@@ -6,6 +6,7 @@
 
 mod grow;
 mod release;
+mod repair;
 mod shrink;
 
 use std::{collections::BTreeMap, fmt};
@@ -55,8 +56,8 @@ pub struct World<'a> {
     pub groups: &'a FlavorGroups,
     /// The slots of the commitment, in any order.
     pub slots: &'a [Slot],
-    /// Free room of the hosts of slots that are smaller than their flavor; a host that is absent has no room for
-    /// restoring (U41).
+    /// Free room of the hosts of slots that are to become larger ([`enlargeable`]); of a host that is absent nothing is
+    /// known, so nothing is enlarged there (U41).
     pub room: &'a BTreeMap<HostName, Resources>,
     /// Names of Reservations that are taken by other objects.
     pub taken: &'a dyn Fn(&SlotName) -> bool,
@@ -97,6 +98,8 @@ pub enum Why {
     LostFlavor,
     /// It holds no memory (hand-edited or very old objects).
     NoMemory,
+    /// It has fewer cores than it must have, no VM, and its host has no room to repair that (U54).
+    TooFewCores,
     /// The commitment has become smaller.
     Surplus,
 }
@@ -108,8 +111,8 @@ pub struct Update {
     pub name: SlotName,
     /// Its size after the write.
     pub size: Resources,
-    /// Its host, when the write makes it larger in memory and the host must have room for that (U41).
-    pub restore_on: Option<HostName>,
+    /// Its host, when the write makes it larger and the host must have room for that (U41).
+    pub enlarge_on: Option<HostName>,
 }
 
 /// A slot to create.
@@ -153,24 +156,26 @@ pub enum PlanError {
 
 /// Plans `target` onto `world`.
 pub fn plan(target: &Target, world: &World<'_>) -> Result<SlotPlan, PlanError> {
-    let mut draft = Draft::new(target, world.slots);
+    let mut draft = Draft::new(target, world);
     draft.release_what_cannot_stay(target, world.groups);
     draft.shrink(target.memory, world.groups.get(&target.group));
+    if let Some(group) = world.groups.get(&target.group) {
+        draft.repair_cores(group);
+    }
     if draft.missing(target.memory) > Bytes::ZERO {
         let group = usable_group(target, world.groups)?;
-        draft.restore(target.memory, group, world.room);
+        draft.restore(target.memory, group);
         draft.create(target, group, world)?;
     }
-    Ok(draft.finish(target, world.groups.get(&target.group)))
+    Ok(draft.finish(target))
 }
 
-/// Slots with a host that are smaller than their flavor, with that host: growing restores them first, so their hosts'
-/// room is a fact that the plan needs.
-pub fn restorable<'a>(slots: &'a [Slot], group: &'a FlavorGroup) -> impl Iterator<Item = (&'a Slot, &'a HostName)> {
+/// Hosts of slots that a plan may enlarge: those smaller than their flavor, which growing restores first, and those with
+/// fewer cores than their memory must have. The room of these hosts is a fact that the plan needs.
+pub fn enlargeable<'a>(slots: &'a [Slot], group: &'a FlavorGroup) -> impl Iterator<Item = &'a HostName> {
     slots.iter().filter_map(|slot| {
         let flavor = group.flavor(&slot.flavor)?;
-        let host = slot.target_host.as_ref()?;
-        (slot.size.memory < flavor.size().memory).then_some((slot, host))
+        (!flavor.size().fits(slot.size)).then_some(slot.target_host.as_ref()).flatten()
     })
 }
 
@@ -192,22 +197,27 @@ struct Draft<'a> {
     create: Vec<NewSlot>,
     /// One more than the highest number of any slot, also of those that go.
     next_number: u64,
+    /// Known room that the plan has not given out yet.
+    room: BTreeMap<HostName, Resources>,
 }
 
 struct Kept<'a> {
     slot: &'a Slot,
     size: Resources,
-    restore_on: Option<HostName>,
+    enlarge_on: Option<HostName>,
 }
 
 impl<'a> Draft<'a> {
-    /// Slots in the order of their numbers, then names, so that "first" and "last" are defined.
-    fn new(target: &Target, slots: &'a [Slot]) -> Self {
-        let mut ordered: Vec<_> = slots.iter().map(|slot| (slot::number(&slot.name, &target.prefix), slot)).collect();
+    /// Slots in the order of their numbers, then names, so that "first" and "last" are defined. Those that are being
+    /// deleted already only keep their numbers.
+    fn new(target: &Target, world: &World<'a>) -> Self {
+        let slots = world.slots.iter();
+        let mut ordered: Vec<_> = slots.map(|slot| (slot::number(&slot.name, &target.prefix), slot)).collect();
         ordered.sort_by(|a, b| (a.0, &a.1.name).cmp(&(b.0, &b.1.name)));
         let next_number = ordered.iter().filter_map(|(number, _)| *number).max().map_or(0, |highest| highest + 1);
-        let kept = ordered.into_iter().map(|(_, slot)| Kept { slot, size: slot.size, restore_on: None }).collect();
-        Self { kept, release: Vec::new(), create: Vec::new(), next_number }
+        let staying = ordered.into_iter().map(|(_, slot)| slot).filter(|slot| !slot.terminating);
+        let kept = staying.map(|slot| Kept { slot, size: slot.size, enlarge_on: None }).collect();
+        Self { kept, release: Vec::new(), create: Vec::new(), next_number, room: world.room.clone() }
     }
 
     fn held(&self) -> Bytes {
@@ -221,8 +231,8 @@ impl<'a> Draft<'a> {
         Bytes::from_mib(u64::try_from((wanted - self.held()).mib_down()).unwrap_or(0))
     }
 
-    fn finish(self, target: &Target, group: Option<&FlavorGroup>) -> SlotPlan {
-        let update = self.kept.iter().filter_map(|kept| kept.update(target, group)).collect();
+    fn finish(self, target: &Target) -> SlotPlan {
+        let update = self.kept.iter().filter_map(|kept| kept.update(target)).collect();
         let kept = self.kept.iter().map(|kept| kept.slot.name.clone()).collect();
         SlotPlan { release: self.release, update, create: self.create, kept }
     }
@@ -231,23 +241,43 @@ impl<'a> Draft<'a> {
 impl Kept<'_> {
     /// The write that the slot needs, if any. Its parent generation alone is a reason only while it is not in force:
     /// a slot that needs nothing is not written when its commitment changes (U38).
-    fn update(&self, target: &Target, group: Option<&FlavorGroup>) -> Option<Update> {
+    fn update(&self, target: &Target) -> Option<Update> {
         let slot = self.slot;
-        let size = self.repaired_size(group);
-        let changed = size != slot.size
+        let changed = self.size != slot.size
             || !slot.labelled
             || slot.commitment != target.commitment
             || slot.domain != target.domain
             || (slot.start, slot.end) != (target.start, target.end);
         let unheard = slot.parent_generation != target.generation && !(slot.is_ready() && slot.is_placed());
-        (changed || unheard).then(|| Update { name: slot.name.clone(), size, restore_on: self.restore_on.clone() })
+        (changed || unheard).then(|| Update {
+            name: slot.name.clone(),
+            size: self.size,
+            enlarge_on: self.enlarge_on.clone(),
+        })
     }
 
-    /// Cores below what the flavor gives to this much memory were edited by hand (U54).
-    fn repaired_size(&self, group: Option<&FlavorGroup>) -> Resources {
-        let flavor = group.and_then(|group| group.flavor(&self.slot.flavor));
-        flavor.map_or(self.size, |flavor| self.size.max(flavor.part(self.size.memory)))
+    /// Makes the slot larger where its host is known to have room, or says that it cannot.
+    fn enlarge(&mut self, size: Resources, room: &mut BTreeMap<HostName, Resources>) -> Result<(), NoRoom> {
+        if let Some(host) = &self.slot.target_host {
+            let left = room.get_mut(host).ok_or(NoRoom::Unknown)?;
+            let more = size - self.size;
+            if !more.fits(*left) {
+                return Err(NoRoom::Known);
+            }
+            *left -= more;
+            self.enlarge_on = Some(host.clone());
+        }
+        self.size = size;
+        Ok(())
     }
+}
+
+/// Why a slot is not enlarged.
+enum NoRoom {
+    /// Its host is full.
+    Known,
+    /// Nothing is known about its host.
+    Unknown,
 }
 
 impl SlotPlan {

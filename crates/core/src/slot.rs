@@ -49,6 +49,9 @@ pub struct Slot {
     pub ready: Option<(ConditionStatus, String)>,
     /// In the waiting list of the scheduler: it was tried and nothing fits.
     pub waiting: bool,
+    /// It has a deletion time: it holds nothing for its commitment any more, but its name is taken and its room blocked
+    /// until its finalizers are gone.
+    pub terminating: bool,
 }
 
 /// What a slot says about the present generation of its commitment (document 20 section 7.3, U38, U45).

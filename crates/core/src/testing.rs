@@ -83,5 +83,6 @@ pub fn slot(number: u64, flavor: &str, size: (u64, i64), host: &str, vms: &[(&st
         observed_parent_generation: 1,
         labelled: true,
         waiting: false,
+        terminating: false,
     }
 }

@@ -37,10 +37,12 @@ fn consumed(map: &BTreeMap<String, Quantity>, name: &str) -> i64 {
     quantity.unwrap_or_default().round_up()
 }
 
-/// The instant of a time; Go's zero time, which old writers stored for "none", is none.
+/// The instant of a time in whole seconds, as it is stored when we copy it; Go's zero time, which old writers stored for
+/// "none", is none.
 fn instant(time: Option<&Time>) -> Option<Timestamp> {
     const YEAR_TWO: i64 = -62_104_060_800;
-    time.map(|time| time.0).filter(|time| time.as_second() > YEAR_TWO)
+    let seconds = time.map(|time| time.0.as_second()).filter(|seconds| *seconds > YEAR_TWO)?;
+    Timestamp::from_second(seconds).ok()
 }
 
 fn status(condition: &Condition) -> ConditionStatus {

@@ -38,6 +38,7 @@ impl World<'_> {
         let controller = Arc::new(CommittedResourceController {
             commitments: self.writer(&self.stores.commitments),
             reservations: self.writer(&self.stores.reservations),
+            hypervisors: self.stores.hypervisors.clone(),
             flavor_groups,
             scheduler: self.scheduler.clone(),
             domain_names: NoDomainNames,

@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, future::Future, sync::Mutex};
 
 use berth_core::{
-    Cores, Resources,
+    ClusterName, Cores, Resources,
     host::ConditionStatus,
     slot::Slot,
     testing::{self, amber, at, gib, spec},
@@ -35,6 +35,8 @@ pub(crate) fn facts(amount: &str, slots: Vec<Slot>) -> Facts {
         room: BTreeMap::new(),
         shortage: None,
         partial: None,
+        hosts_unknown: None,
+        host_unreadable: None,
         unreadable: Vec::new(),
     }
 }
@@ -132,7 +134,8 @@ impl Scheduler for Room {
 pub(crate) fn decided(facts: &mut Facts, room: &Room) -> Decided {
     let limits = Limits::default();
     let placing = Placing::default();
-    let decide = std::pin::pin!(decide(facts, limits, now(), room, &placing));
+    let mut wake = Vec::new();
+    let decide = std::pin::pin!(decide(facts, limits, now(), room, &placing, &mut wake));
     match decide.poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
         std::task::Poll::Ready(decided) => decided.unwrap(),
         std::task::Poll::Pending => panic!("the stub does not wait"),
@@ -178,7 +181,7 @@ fn d1_deletion_waits_for_a_cluster_that_cannot_be_read() {
         ..facts("60Gi", vec![slot(0, 60, 15, Some("h"))])
     };
     let plan = planned(&facts);
-    assert_eq!(plan.course, Course::Deleting(vec!["remote".into()]));
+    assert_eq!(plan.course, Course::Deleting);
     assert!(plan.is_empty());
 }
 
@@ -222,7 +225,7 @@ fn u47_nothing_is_done_on_a_partial_read() {
     for amount in ["0", "60Gi", "600Gi"] {
         let facts = Facts { partial: partial.clone(), ..facts(amount, vec![slot(0, 60, 15, Some("h"))]) };
         let plan = planned(&facts);
-        assert!(plan.is_empty() && matches!(plan.course, Course::Wait(_)), "{amount}");
+        assert!(plan.is_empty() && matches!(plan.course, Course::Unreadable(_)), "{amount}");
     }
 }
 
@@ -244,9 +247,28 @@ fn u37_what_rejects() {
         (Ok(std::sync::Arc::default()), Some("failed to unbox flavor group features: x".to_owned())),
     ] {
         let unreadable = may_reject(Facts { groups, outdated, ..facts("60Gi", vec![]) });
-        let Course::Wait(text) = planned(&unreadable).course else { panic!() };
+        let Course::Hindered(text) = planned(&unreadable).course else { panic!() };
         assert!(text.starts_with("flavor knowledge not ready: "), "{text}");
     }
+}
+
+#[test]
+fn unreadable_flavor_groups_hinder_only_what_needs_one() {
+    let complete = vec![slot(0, 60, 15, Some("h"))];
+    let with = |amount: &str| Facts { groups: Err("no".to_owned()), ..facts(amount, complete.clone()) };
+    assert_eq!(planned(&with("60Gi")).course, Course::Reserve);
+    assert_eq!(names(&planned(&with("40Gi"))), (0, 1, 0), "U44: shrinking needs nothing");
+    assert_eq!(planned(&with("90Gi")).course, Course::Hindered("flavor knowledge not ready: no".to_owned()));
+}
+
+#[test]
+fn u37_hosts_that_are_not_followed_hinder_only_what_needs_one() {
+    let with = |amount: &str| Facts {
+        hosts_unknown: Some("Hypervisor objects are not completely known".to_owned()),
+        ..facts(amount, vec![slot(0, 60, 15, Some("h"))])
+    };
+    assert_eq!(planned(&with("60Gi")).course, Course::Reserve);
+    assert!(matches!(planned(&with("90Gi")).course, Course::Hindered(_)));
 }
 
 #[test]
@@ -272,14 +294,14 @@ fn document_20_section_8_3_a_rejected_spec_leaves_what_was_accepted() {
     let without = planned(&Facts { accepted: None, ..facts.clone() });
     assert_eq!(names(&without), (2, 0, 0), "nothing was accepted before");
     let unreadable = planned(&Facts { groups: Err("no".to_owned()), ..facts });
-    assert!(unreadable.is_empty(), "document 20 section 19 no. 4: a roll-back never destroys");
+    assert_eq!(unreadable.slots, plan.slots, "document 20 section 19 no. 4: what was accepted stays");
 }
 
 #[test]
 fn u56_cores_wait_for_capacity_data_and_stay_accepted() {
     let mut facts = facts("40", vec![]);
     facts.spec.resource = ResourceType::Cores;
-    assert_eq!(planned(&facts).course, Course::Wait("waiting for capacity data".to_owned()));
+    assert_eq!(planned(&facts).course, Course::Hindered("waiting for capacity data".to_owned()));
     facts.ready = Some(said(ConditionStatus::True, Reason::Accepted, "", 0));
     assert_eq!(planned(&facts).course, Course::Settled);
 }

@@ -1,5 +1,6 @@
 use berth_core::{
     host::ConditionStatus,
+    slot::Slot,
     testing::{at, spec},
 };
 use serde_json::json;
@@ -115,13 +116,46 @@ fn a_zone_without_hosts_says_what_to_change() {
 }
 
 #[test]
-fn what_waits_says_why_unless_it_was_accepted() {
-    let wait = Decided::waiting("flavor knowledge not ready: x".to_owned());
-    let fresh = facts("60Gi", vec![]);
-    assert_eq!(told(&reported(&fresh, &wait)).2, "flavor knowledge not ready: x");
-    let accepted = Facts { ready: Some(said(ConditionStatus::True, Reason::Accepted, "", 0)), ..fresh };
-    let report = reported(&accepted, &wait);
+fn a_known_lack_is_said_also_of_what_was_accepted() {
+    let hindered = Decided::hindered("flavor knowledge not ready: x".to_owned());
+    for ready in [None, Some(said(ConditionStatus::True, Reason::Accepted, "", 0))] {
+        let after = Facts { ready, ..facts("60Gi", vec![]) };
+        let says = told(&reported(&after, &hindered));
+        assert_eq!(says, (false, Reason::Reserving, "flavor knowledge not ready: x".to_owned()));
+    }
+}
+
+#[test]
+fn a_partial_read_leaves_a_verdict_alone() {
+    let mut after = facts("60Gi", vec![]);
+    after.partial = Some("its watch fails".to_owned());
+    let decided = decided(&mut after, &Room::of(0));
+    assert_eq!(told(&reported(&after, &decided)).2, "its watch fails");
+    after.ready = Some(said(ConditionStatus::True, Reason::Accepted, "", 0));
+    let report = reported(&after, &decided);
     assert_eq!((report.says, report.again), (None, Some(DELAYS.retry)));
+}
+
+#[test]
+fn u37_a_lack_of_room_beside_an_unreadable_host_does_not_reject() {
+    let mut before = facts("60Gi", vec![]);
+    before.spec.allow_rejection = true;
+    before.host_unreadable = Some("Hypervisor node-7 cannot be read, correct or delete it: x".to_owned());
+    let decided = decided(&mut before, &Room::of(0));
+    assert!(decided.is_refused(&before), "nothing is created");
+    let (_, reason, text) = told(&reported(&before, &decided));
+    assert_eq!(reason, Reason::Reserving);
+    assert!(text.ends_with("; Hypervisor node-7 cannot be read, correct or delete it: x"), "{text}");
+}
+
+#[test]
+fn d1_a_slot_that_others_hold_keeps_the_commitment() {
+    let going = Slot { terminating: true, ..slot(0, 60, 15, Some("h")) };
+    let mut after = facts("60Gi", vec![going]);
+    after.deleting = true;
+    let decided = decided(&mut after, &Room::of(0));
+    let text = "waiting for slots in cluster home: commitment-uuid-1-0 is kept by its finalizers".to_owned();
+    assert_eq!(told(&reported(&after, &decided)), (false, Reason::Releasing, text));
 }
 
 #[test]
@@ -131,7 +165,10 @@ fn d1_a_deletion_that_waits_for_a_cluster_is_looked_at_again() {
     before.partial = Some("its watch fails".to_owned());
     let decided = decided(&mut before, &Room::of(0));
     let report = reported(&before, &decided);
-    assert_eq!(told(&report), (false, Reason::Releasing, "waiting for slots in cluster remote".to_owned()));
+    assert_eq!(
+        told(&report),
+        (false, Reason::Releasing, "waiting for slots in cluster remote: its watch fails".to_owned())
+    );
     assert_eq!(report.again, Some(DELAYS.retry));
 }
 

@@ -1,34 +1,21 @@
 //! Making a commitment larger: restore slots that are smaller than their flavor where their host has room, then
 //! create slots, the largest flavor that fits first (document 20 section 12.4, U41).
 
-use std::collections::BTreeMap;
-
 use super::{Draft, MAX_NEW_SLOTS, NewSlot, PlanError, Target, World};
 use crate::{
     flavor::{Flavor, FlavorGroup},
-    ids::HostName,
-    units::{Bytes, Resources},
+    units::Bytes,
 };
 
 impl Draft<'_> {
-    pub(super) fn restore(&mut self, wanted: Bytes, group: &FlavorGroup, room: &BTreeMap<HostName, Resources>) {
-        let mut room = room.clone();
+    pub(super) fn restore(&mut self, wanted: Bytes, group: &FlavorGroup) {
         let mut missing = self.missing(wanted);
-        for kept in &mut self.kept {
-            let Some((flavor, host)) = group.flavor(&kept.slot.flavor).zip(kept.slot.target_host.as_ref()) else {
-                continue;
-            };
+        for kept in self.kept.iter_mut().filter(|kept| kept.slot.target_host.is_some()) {
+            let Some(flavor) = group.flavor(&kept.slot.flavor) else { continue };
             let more = (flavor.size().memory - kept.size.memory).min(missing);
-            if more <= Bytes::ZERO {
-                continue;
-            }
             let larger = kept.size.max(flavor.part(kept.size.memory + more));
-            let Some(left) = room.get_mut(host) else { continue };
-            if (larger - kept.size).fits(*left) {
-                *left -= larger - kept.size;
+            if more > Bytes::ZERO && kept.enlarge(larger, &mut self.room).is_ok() {
                 missing -= more;
-                kept.size = larger;
-                kept.restore_on = Some(host.clone());
             }
         }
     }

@@ -95,12 +95,12 @@ impl Surplus {
 }
 
 impl Kept<'_> {
-    /// Cores follow memory: by the flavor, or by the slot's own ratio when its flavor is unknown (U51).
+    /// Cores follow memory: by the flavor, or by the slot's own ratio when its flavor is unknown (U51). They never grow.
     fn cut_to(&self, memory: Bytes, group: Option<&FlavorGroup>) -> Resources {
-        match group.and_then(|group| group.flavor(&self.slot.flavor)) {
-            Some(flavor) => flavor.part(memory),
-            None => Resources::new(memory, scale_cores(self.size.cpu, memory, self.size.memory)),
-        }
+        let flavor = group.and_then(|group| group.flavor(&self.slot.flavor));
+        let own_ratio = || scale_cores(self.size.cpu, memory, self.size.memory);
+        let cpu = flavor.map_or_else(own_ratio, |flavor| flavor.part(memory).cpu);
+        Resources::new(memory, cpu.min(self.size.cpu))
     }
 }
 

@@ -150,7 +150,7 @@ fn u41_growing_restores_small_slots_first_where_the_host_has_room() {
     assert_eq!(grow(&[("h1", (19, 5))]), "create #1 l 30/10");
     assert_eq!(grow(&[]), "create #1 l 30/10");
     let plan = planned(&target(gib(70)), &[small], &[("h1", (20, 5))]);
-    assert_eq!(plan.update[0].restore_on, Some("h1".into()));
+    assert_eq!(plan.update[0].enlarge_on, Some("h1".into()));
 }
 
 #[test]
@@ -169,8 +169,8 @@ fn u51_a_lost_flavor_frees_only_slots_without_host() {
 
 #[test]
 fn u54_hand_edits_are_repaired() {
-    let cores = Slot { size: Resources::new(gib(60), Cores::new(1)), ..xl(0, "h1", &[]) };
-    assert_eq!(told(60, &[cores]), ("write #0 60/15".into(), 1));
+    let unplaced = Slot { size: Resources::new(gib(60), Cores::new(1)), ..xl(0, "-", &[]) };
+    assert_eq!(told(60, &[unplaced]), ("write #0 60/15".into(), 1));
     let label = Slot { labelled: false, ..xl(0, "h1", &[]) };
     assert_eq!(told(60, &[label]), ("write #0 60/15".into(), 1));
     let names = |name: &SlotName| name.as_str() == "commitment-uuid-1-1";
@@ -182,6 +182,23 @@ fn u54_hand_edits_are_repaired() {
         max_new_slots: None,
     };
     assert_eq!(story(&plan(&target(gib(90)), &world).unwrap()), "create #2 l 30/10");
+}
+
+#[test]
+fn u54_cores_are_repaired_only_where_the_host_has_room() {
+    let cores = |vms: &[(&str, u64)]| Slot { size: Resources::new(gib(60), Cores::new(1)), ..xl(0, "h1", vms) };
+    let repair = |slot: Slot, room: &[(&str, (u64, i64))]| story(&planned(&target(gib(60)), &[slot], room));
+    assert_eq!(repair(cores(&[]), &[("h1", (0, 14))]), "write #0 60/15");
+    assert_eq!(repair(cores(&[]), &[]), "", "nothing is known about the host");
+    assert_eq!(repair(cores(&[]), &[("h1", (0, 13))]), "release #0 | create #1 xl 60/15", "another host must do");
+    assert_eq!(repair(cores(&[("vm", 60)]), &[("h1", (0, 13))]), "", "a VM keeps its slot");
+    assert_eq!(enlargeable(&[cores(&[])], &amber()).count(), 1);
+}
+
+#[test]
+fn what_is_being_deleted_holds_nothing_but_its_number() {
+    let going = Slot { terminating: true, ..xl(4, "h1", &[]) };
+    assert_eq!(told(60, &[going]), ("create #5 xl 60/15".into(), 1));
 }
 
 #[test]
@@ -252,6 +269,23 @@ fn any_slots() -> impl Strategy<Value = Vec<Slot>> {
     })
 }
 
+/// The room that is left when the plan has enlarged what it enlarges.
+fn left<'h>(plan: &SlotPlan, slots: &[Slot], room: &[(&'h str, (u64, i64))]) -> Vec<(&'h str, (u64, i64))> {
+    let more = |host: &str| {
+        let enlarged =
+            plan.update.iter().filter(|update| update.enlarge_on.as_ref().is_some_and(|on| on.as_str() == host));
+        enlarged.map(|update| update.size - slots.iter().find(|slot| slot.name == update.name).unwrap().size).sum()
+    };
+    let rest = |(host, (memory, cpu)): &(&'h str, (u64, i64))| {
+        let taken: Resources = more(host);
+        (
+            *host,
+            (memory.saturating_sub(taken.memory.mib_up().max(0).unsigned_abs().div_ceil(1024)), cpu - taken.cpu.get()),
+        )
+    };
+    room.iter().map(rest).collect()
+}
+
 proptest! {
     #[test]
     fn the_total_is_the_wish_and_planning_again_plans_nothing(
@@ -266,7 +300,7 @@ proptest! {
         let total: Bytes = after.iter().map(|slot| slot.size.memory).sum();
         prop_assert_eq!(total.mib_up(), i64::try_from(mib).unwrap());
         prop_assert_eq!(plan.total(), after.len());
-        let again = planned(&target, &after, &room);
+        let again = planned(&target, &after, &left(&plan, &slots, &room));
         prop_assert!(again.is_empty(), "{} then {}", plan, again);
     }
 

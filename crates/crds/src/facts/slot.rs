@@ -34,5 +34,6 @@ pub fn slot(object: &Reservation) -> Slot {
         labelled: object.labels().get(labels::TYPE).is_some_and(|kind| kind == labels::TYPE_COMMITTED_RESOURCE),
         ready: ready.map(|ready| (status(ready), ready.reason.clone())),
         waiting: false,
+        terminating: object.metadata.deletion_timestamp.is_some(),
     }
 }

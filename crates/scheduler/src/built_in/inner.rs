@@ -89,10 +89,13 @@ impl Inner {
         self.serve(freed);
     }
 
+    /// Only an entry in doubt ends: a look-up says nothing about a write that began after it.
     pub(super) fn settled(&mut self, key: &SlotKey) {
-        self.kept.remove(key);
-        let freed = self.fleet.view.forget(key);
-        self.serve(freed);
+        if self.fleet.view.assumed(key).is_some_and(|entry| entry.doubt) {
+            self.kept.remove(key);
+            let freed = self.fleet.view.forget(key);
+            self.serve(freed);
+        }
     }
 
     pub(super) fn run(&self, request: &Request, scope: Scope<'_>) -> Result<Decision, SchedulerError> {
