@@ -82,7 +82,9 @@ fn wake_slots(stores: &Stores, queues: &Queues) {
         wake_all(&queue, wake::by_hypervisor(change, &store));
     });
     let (queue, store) = (queues.slots.clone(), stores.reservations.clone());
-    stores.knowledges.on_change(move |change| wake_all(&queue, wake::by_knowledge(change, &store)));
+    stores.hypervisors.on_followed(move |_| wake_all(&queue, wake::unplaced(&store)));
+    let (queue, store) = (queues.slots.clone(), stores.reservations.clone());
+    stores.knowledges.on_change(move |_| wake_all(&queue, wake::unplaced(&store)));
 }
 
 fn wake_all(queue: &Wakeups, keys: impl IntoIterator<Item = ObjectKey>) {

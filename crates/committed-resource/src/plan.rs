@@ -326,6 +326,7 @@ fn whole_request(facts: &Facts, plan: &Plan, placing: &Placing) -> WholeRequest 
         release: plan.slots.release.iter().map(|release| facts.key(&release.name)).collect(),
         shrink: plan.slots.update.iter().filter(smaller).map(|update| (facts.key(&update.name), update.size)).collect(),
         all_or_nothing: plan.course == Course::Reserve && facts.may_reject(),
+        existing: false,
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use berth_cluster::{
-    Event, EventKind, Events, FlavorGroupsCache, Guard, Next, ObjectKey, Store, WriteError, Writer, Written,
+    Entry, Event, EventKind, Events, FlavorGroupsCache, Guard, Next, ObjectKey, Store, WriteError, Writer, Written,
     indexes::{COMMITMENT_BY_UUID, RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST},
 };
 use berth_core::{HostName, SlotKey, slot::Slot};
@@ -105,7 +105,8 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
             Step::Nameless => self.say(&key, &object, nameless()).await?,
             Step::Confirm { pre_allocated } => self.confirm(&key, &object, pre_allocated).await?,
             Step::Unbind(why) => self.unbind(&key, &object, &why).await?,
-            Step::Revoke(why) => self.revoke(&key, &object, &why).await?,
+            Step::Revoke(why) => self.revoke_all(&key, &object, &why).await?,
+            Step::Return(host) => self.target(&key, &object, &host).await?,
             Step::Place => self.place(&key, &object).await?,
         }
         Ok(again.map_or(Next::Done, Next::After))
@@ -137,8 +138,15 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
             has_confirmed_vms: outcome.is_some_and(|outcome| !outcome.allocations.is_empty()),
             host: slot.target_host.as_ref().map_or(HostFact::Exists, |host| self.host(key, host)),
             verdict: self.parts.scheduler.verdict(&slot_key(key)),
+            former_is_good: slot.status_host.as_ref().is_some_and(|host| self.is_good(key, host, &slot)),
+            hosts_are_followed: self.parts.hypervisors.followed(&key.cluster).is_ok(),
             slot,
         }
+    }
+
+    fn is_good(&self, key: &ObjectKey, host: &HostName, slot: &Slot) -> bool {
+        let host = self.parts.hypervisors.get(&ObjectKey::new(key.cluster.clone(), host.as_str()));
+        host.is_some_and(|host| host.labels().get(labels::ZONE).is_some_and(|zone| *zone == *slot.zone.as_str()))
     }
 
     /// A host whose object cannot be read exists; only a complete read proves an absence (U36).
@@ -172,22 +180,37 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         Ok(())
     }
 
-    /// Takes the host away on the facts that were read, then says so (U36).
+    /// When a host has gone, all slots of the commitment on it lose it in one look, so that they are placed anew
+    /// together (U36).
+    async fn revoke_all(&self, key: &ObjectKey, object: &Arc<Reservation>, why: &Revocation) -> Result<(), Error> {
+        self.revoke(key, object, why).await?;
+        let Revocation::HostGone(host) = why else { return Ok(()) };
+        let slot = facts::slot(object);
+        let on_host = self.store().select(&RESERVATION_BY_HOST, host.as_str()).into_iter();
+        let others = on_host.filter(|entry| entry.key.cluster == key.cluster && is_slot(&entry.object));
+        for other in others.filter(|other| facts::slot(&other.object).commitment == slot.commitment) {
+            if other.object.spec.target_host.as_deref() == Some(host.as_str()) {
+                self.revoke(&other.key, &other.object, why).await?;
+            }
+        }
+        if self.store().select(&RESERVATION_BY_HOST, host.as_str()).is_empty() {
+            self.missing.forget(host);
+        }
+        Ok(())
+    }
+
+    /// Takes the host away on the facts that were read, then says so. With a host that has gone its VMs are gone, too;
+    /// else they run where they ran, and the slot keeps expecting them.
     async fn revoke(&self, key: &ObjectKey, object: &Arc<Reservation>, why: &Revocation) -> Result<(), Error> {
         let mut bare = Reservation::clone(object);
-        let host = bare.spec.target_host.take();
-        if let Some(data) = &mut bare.spec.committed_resource_reservation {
+        bare.spec.target_host = None;
+        if let (Revocation::HostGone(_), Some(data)) = (why, &mut bare.spec.committed_resource_reservation) {
             data.allocations.clear();
         }
         match self.parts.reservations.patch(key, object, &bare, Guard::Version).await? {
-            Written::Changed(object) => self.unbind(key, &object, why).await?,
-            Written::Unchanged | Written::Gone => {}
+            Written::Changed(object) => self.unbind(key, &object, why).await,
+            Written::Unchanged | Written::Gone => Ok(()),
         }
-        let deserted = |host: &String| self.store().select(&RESERVATION_BY_HOST, host).is_empty();
-        if let Some(host) = host.filter(deserted) {
-            self.missing.forget(&host.as_str().into());
-        }
-        Ok(())
     }
 
     async fn unbind(&self, key: &ObjectKey, object: &Reservation, why: &Revocation) -> Result<(), Error> {
@@ -225,8 +248,8 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         }
     }
 
-    /// The requests of this slot, which comes first, and of the others of its commitment that have no host: they are
-    /// placed anew together (U36).
+    /// The requests of this slot, which comes first, and of the others of its commitment that have no host and have not
+    /// been tried yet: they are placed anew together (U36).
     async fn requests(&self, key: &ObjectKey, object: &Reservation) -> Result<Vec<SlotRequest>, Says> {
         let groups = self.parts.flavor_groups.get().map_err(|error| unreadable(&error.to_string()))?;
         let data = object.spec.committed_resource_reservation.clone().unwrap_or_default();
@@ -255,14 +278,17 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
 
     fn others(&self, key: &ObjectKey, uuid: &str) -> Vec<(SlotKey, Slot)> {
         let entries = self.store().select(&RESERVATION_BY_COMMITMENT, uuid).into_iter();
-        let unplaced = entries.filter(|entry| entry.key != *key && entry.object.spec.target_host.is_none());
+        let unplaced = entries.filter(|entry| {
+            let known = |entry: &Entry<Reservation>| self.parts.scheduler.waiting(&slot_key(&entry.key)).is_some();
+            entry.key != *key && entry.object.spec.target_host.is_none() && is_slot(&entry.object) && !known(entry)
+        });
         unplaced.map(|entry| (slot_key(&entry.key), facts::slot(&entry.object))).collect()
     }
 
     async fn ask(&self, key: &ObjectKey, requests: Vec<SlotRequest>) -> Result<Placed, SchedulerError> {
         let own = requests[0].clone();
         if requests.len() > 1 {
-            let mut whole = WholeRequest { slots: requests, ..WholeRequest::default() };
+            let mut whole = WholeRequest { slots: requests, existing: true, ..WholeRequest::default() };
             whole.slots.sort_by(|a, b| a.rank.cmp(&b.rank));
             if let Placement::Decided { hosts, .. } = self.parts.scheduler.place_all(&whole).await? {
                 let found = whole.slots.iter().zip(&hosts).filter(|(_, host)| host.is_some());

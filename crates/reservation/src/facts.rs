@@ -16,6 +16,10 @@ pub struct Facts {
     pub host: HostFact,
     /// Whether the host is good for it, as far as the capacity view knows.
     pub verdict: Verdict,
+    /// `status.host`, where it was in force, exists and is in the slot's zone.
+    pub former_is_good: bool,
+    /// The hosts of the cluster are followed: without that no host can be chosen.
+    pub hosts_are_followed: bool,
 }
 
 /// What is known of the host that a slot names.

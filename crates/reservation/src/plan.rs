@@ -28,6 +28,8 @@ pub enum Step {
     Unbind(Revocation),
     /// Its host is no good: take it away, then as [`Step::Unbind`].
     Revoke(Revocation),
+    /// The host that somebody wrote is no good, but the one where it is in force is: back to that.
+    Return(HostName),
     /// It needs a host.
     Place,
     /// It is in force on the host that it names.
@@ -75,6 +77,7 @@ pub fn plan(facts: &Facts, delays: Delays) -> Plan {
         None if slot.status_host.is_some() || slot.is_ready() || facts.has_confirmed_vms => {
             Step::Unbind(Revocation::Cleared).done()
         }
+        None if !facts.hosts_are_followed => Step::Nothing.again(delays.retry),
         None => Step::Place.again(delays.retry),
         Some(host) => on_host(facts, host, delays),
     }
@@ -85,8 +88,9 @@ fn on_host(facts: &Facts, host: &HostName, delays: Delays) -> Plan {
     let holds = in_force || !facts.slot.expected.is_empty();
     match facts.host {
         HostFact::Missing(time) if time >= delays.grace => Step::Revoke(Revocation::HostGone(host.clone())).done(),
+        HostFact::Missing(_) if has_to_return(facts) => no_good(facts, Revocation::NoSuchHost(host.clone())).done(),
         HostFact::Missing(time) if holds => Step::Nothing.again(delays.grace.saturating_sub(time)),
-        HostFact::Missing(_) => Step::Revoke(Revocation::NoSuchHost(host.clone())).done(),
+        HostFact::Missing(_) => no_good(facts, Revocation::NoSuchHost(host.clone())).done(),
         HostFact::Unreadable if !in_force => Step::Nothing.again(delays.retry),
         HostFact::Exists | HostFact::Unreadable if in_force => in_place(facts, delays),
         HostFact::Exists | HostFact::Unreadable => arriving(facts, host),
@@ -106,10 +110,20 @@ fn arriving(facts: &Facts, host: &HostName) -> Plan {
     match &facts.verdict {
         _ if facts.slot.is_placed() => confirm,
         Verdict::Ok | Verdict::NoSuchHost => confirm,
-        Verdict::WrongZone { zone } => Step::Revoke(Revocation::WrongZone(host.clone(), zone.to_string())),
-        Verdict::Overbooked { free } => Step::Revoke(Revocation::Overbooked(host.clone(), *free)),
+        Verdict::WrongZone { zone } => no_good(facts, Revocation::WrongZone(host.clone(), zone.to_string())),
+        Verdict::Overbooked { free } => no_good(facts, Revocation::Overbooked(host.clone(), *free)),
     }
     .done()
+}
+
+/// A host that is no good is taken away; a slot with VMs goes back to where it is in force, so that they keep it.
+fn no_good(facts: &Facts, why: Revocation) -> Step {
+    let former = facts.slot.status_host.clone().filter(|_| has_to_return(facts));
+    former.map_or(Step::Revoke(why), Step::Return)
+}
+
+fn has_to_return(facts: &Facts) -> bool {
+    facts.former_is_good && !facts.slot.is_placed() && !facts.slot.expected.is_empty()
 }
 
 impl Step {

@@ -6,7 +6,7 @@ use berth_cluster::{
     Change, Index, ObjectKey, Store,
     indexes::{RESERVATION_BY_HOST, RESERVATION_BY_VM},
 };
-use berth_crds::{Hypervisor, Knowledge, Reservation, ReservationType, labels};
+use berth_crds::{Hypervisor, Reservation, ReservationType, labels};
 use kube::ResourceExt;
 
 /// A slot concerns itself.
@@ -31,8 +31,9 @@ pub fn by_hypervisor(change: &Change<Hypervisor>, reservations: &Store<Reservati
     keys
 }
 
-/// New flavor groups concern the slots without a host: theirs may have been unknown.
-pub fn by_knowledge(_: &Change<Knowledge>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+/// The slots without a host: new flavor groups concern them, because theirs may have been unknown, and hosts that are
+/// followed again.
+pub fn unplaced(reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
     let unplaced = |object: &Reservation| is_slot(object) && object.spec.target_host.is_none();
     reservations.all().into_iter().filter(|entry| unplaced(&entry.object)).map(|entry| entry.key).collect()
 }

@@ -52,6 +52,8 @@ pub struct WholeRequest {
     pub shrink: Vec<(SlotKey, Resources)>,
     /// Rejection is allowed: no assume entry is made unless all slots fit.
     pub all_or_nothing: bool,
+    /// The slots exist already: those that do not fit enter the waiting list, so that none of them has to ask for it.
+    pub existing: bool,
 }
 
 /// The answer to a [`WholeRequest`].

@@ -21,7 +21,14 @@ fn facts(target: Option<&str>, status: Option<&str>, ready: Option<ConditionStat
         ready: ready.map(|status| (status, "R".to_owned())),
         ..testing::slot(0, "amber_s", (12, 4), "-", &[])
     };
-    Facts { slot, has_confirmed_vms: false, host: HostFact::Exists, verdict: Verdict::Ok }
+    Facts {
+        slot,
+        has_confirmed_vms: false,
+        host: HostFact::Exists,
+        verdict: Verdict::Ok,
+        former_is_good: false,
+        hosts_are_followed: true,
+    }
 }
 
 fn with_vm(mut facts: Facts) -> Facts {
@@ -87,6 +94,21 @@ fn u54_a_hand_set_host_that_is_no_good_is_taken_away() {
     assert_eq!(step(&elsewhere), Step::Revoke(Revocation::WrongZone("h".into(), "az-b".to_owned())));
     let unreadable = Facts { host: HostFact::Unreadable, ..set };
     assert_eq!(plan(&unreadable, DELAYS), Plan { step: Step::Nothing, again: Some(DELAYS.retry) });
+}
+
+#[test]
+fn u54_a_slot_in_force_on_a_good_host_goes_back_to_it() {
+    let moved = Facts { former_is_good: true, ..with_vm(facts(Some("h2"), Some("h1"), Some(True))) };
+    let elsewhere = Facts { verdict: Verdict::WrongZone { zone: "az-b".into() }, ..moved.clone() };
+    assert_eq!(step(&elsewhere), Step::Return("h1".into()));
+    let missing = Facts { host: HostFact::Missing(Duration::ZERO), ..moved };
+    assert_eq!(step(&missing), Step::Return("h1".into()));
+}
+
+#[test]
+fn u37_no_host_is_chosen_while_the_hosts_are_not_followed() {
+    let blind = Facts { hosts_are_followed: false, ..facts(None, None, Some(False)) };
+    assert_eq!(plan(&blind, DELAYS), Plan { step: Step::Nothing, again: Some(DELAYS.retry) });
 }
 
 #[test]

@@ -43,7 +43,7 @@ impl Inner {
         let refused = found.iter().any(|found| !matches!(found, Ok(Found::Standing(_) | Found::New(_))));
         let failed = found.iter().any(Result::is_err);
         for (slot, found) in whole.slots.iter().zip(&found) {
-            self.conclude(slot, found, failed || refused && whole.all_or_nothing);
+            self.conclude(slot, found, failed || refused && whole.all_or_nothing, whole.existing);
         }
         self.serve(freed);
         let mut shortage = None;
@@ -52,15 +52,15 @@ impl Inner {
     }
 
     /// Takes back what was found when the whole is refused; else the list and the keepsakes follow the outcome. A slot
-    /// that does not fit enters the list when it asks for itself: it may not exist yet.
-    fn conclude(&mut self, slot: &SlotRequest, found: &Result<Found, SchedulerError>, refused: bool) {
+    /// that does not exist yet and does not fit enters the list when it asks for itself.
+    fn conclude(&mut self, slot: &SlotRequest, found: &Result<Found, SchedulerError>, refused: bool, existing: bool) {
         match found {
             Ok(Found::New(_)) if refused => drop(self.fleet.view.forget(&slot.key)),
             Ok(Found::Standing(_) | Found::New(_)) if !refused => {
                 self.waiting.leave(&slot.key);
                 self.kept.remove(&slot.key);
             }
-            Ok(Found::Nowhere(shortage)) if self.waiting.has(&slot.key) => {
+            Ok(Found::Nowhere(shortage)) if existing || self.waiting.has(&slot.key) => {
                 self.waiting.enter(slot, shortage.clone());
             }
             _ => {}
