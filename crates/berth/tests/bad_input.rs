@@ -301,3 +301,21 @@ async fn a_commitment_of_more_slots_than_anybody_has() {
     world.accepted("giant-1").await;
     world.end().await;
 }
+
+/// A commitment of many slots that do not fit must not keep the operator from everybody else.
+#[tokio::test]
+async fn a_commitment_of_which_hardly_anything_fits() {
+    let world = World::begin().await;
+    world.create(&host("node1", 1)).await;
+    world.create(&patient("many-1", 1500)).await;
+    world.says("many-1", "Reserving", "insufficient capacity: 1/1500").await;
+    others_are_served(&world).await;
+    the_log_is_small(&world);
+    world.delete_commitment("many-1").await;
+    world
+        .until("its slots are gone", |seen| {
+            so(seen.slot("commitment-many-1-7").is_none(), || "one is there".to_owned())
+        })
+        .await;
+    world.end().await;
+}

@@ -103,6 +103,47 @@ async fn cores_that_were_lowered_are_repaired() {
     world.end().await;
 }
 
+/// Cores that a hand has set free go to whoever waits for them; the slot is not given them back out of nothing.
+#[tokio::test]
+async fn cores_that_were_lowered_on_a_full_host_are_not_sold_twice() {
+    let mut full = host("node1", 2);
+    let status = full.status.as_mut().unwrap();
+    status.effective_capacity.insert("memory".to_owned(), slots(4).into());
+    status.capacity.insert("memory".to_owned(), slots(4).into());
+    let world = World::with_hosts(&[full]).await;
+    for uuid in ["cores-a", "cores-b"] {
+        world.create(&patient(uuid, 1)).await;
+        world.accepted(uuid).await;
+    }
+    world.create(&patient("cores-c", 1)).await;
+    world.says("cores-c", "Reserving", "insufficient capacity: 0/1").await;
+    world.rest().await;
+    world.edit_slot(&slot_name("cores-a", 0), json!({ "resources": { "cpu": "0" } })).await;
+    world.rest().await;
+    assert_eq!(support::laws::broken_always(&world.now().await), [""; 0]);
+    world.create(&host("node2", 1)).await;
+    for uuid in ["cores-a", "cores-b", "cores-c"] {
+        world.accepted(uuid).await;
+    }
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_slot_with_a_vm_that_was_pointed_elsewhere_keeps_its_host_and_its_vm() {
+    let (world, _) = edited("pointed-1", json!({ "metadata": { "labels": { "test": "prepared" } } })).await;
+    world.create(&in_zone(host("node2", 2), OTHER_ZONE)).await;
+    world.start_vm(&slot_name("pointed-1", 0), "vm-1", 120).await;
+    world.rest().await;
+    world.edit_slot(&slot_name("pointed-1", 0), json!({ "targetHost": "node2" })).await;
+    let keeps = |slot: &Reservation| {
+        let data = slot.spec.committed_resource_reservation.as_ref();
+        slot.spec.target_host.as_deref() == Some("node1")
+            && data.is_some_and(|data| data.allocations.contains_key("vm-1"))
+    };
+    repaired(&world, "pointed-1", keeps).await;
+    world.end().await;
+}
+
 #[tokio::test]
 async fn memory_that_was_raised_on_a_full_host_is_cut_back() {
     let (world, _) = edited("raised-1", json!({ "metadata": { "labels": { "test": "prepared" } } })).await;
