@@ -13,6 +13,10 @@ use tokio::time::{Instant, interval, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
+mod naming;
+
+use naming::Naming;
+
 use crate::{
     Cluster, Completeness, Guarded, Kind, Store, StoreMetrics, chain, connect::READ_DEADLINE, kind_name, write,
 };
@@ -42,7 +46,7 @@ pub fn feed<K: Kind>(
     store.join(&cluster.name);
     async move {
         let api = Api::all(cluster.client.clone());
-        let feeding = Feeding { store, cluster, metrics, api };
+        let feeding = Feeding { store, cluster, metrics, api, naming: Naming::default() };
         let both = async { futures::join!(feeding.follow(), feeding.keep_house()) };
         tokio::select! {
             _ = both => {},
@@ -56,6 +60,7 @@ struct Feeding<K: Kind> {
     cluster: Cluster,
     metrics: Arc<StoreMetrics>,
     api: Api<Guarded<K>>,
+    naming: Naming,
 }
 
 /// What the watch is at.
@@ -172,9 +177,11 @@ impl<K: Kind> Feeding<K> {
         let (kind, cluster, metrics) = (kind_name::<K>(), &self.cluster.name, &self.metrics);
         let labels = [kind.as_str(), cluster.as_str()];
         let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
-        let malformed = self.store.malformed().iter().filter(|object| object.key.cluster == *cluster).count();
+        let mut malformed = self.store.malformed();
+        malformed.retain(|object| object.key.cluster == *cluster);
+        self.naming.look(&kind, &malformed);
         metrics.objects.with_label_values(&labels).set(number(self.store.len_of(cluster)));
-        metrics.malformed.with_label_values(&labels).set(number(malformed));
+        metrics.malformed.with_label_values(&labels).set(number(malformed.len()));
         let complete = self.store.completeness(cluster) == Completeness::Complete;
         metrics.complete.with_label_values(&labels).set(complete.into());
         metrics.in_doubt.with_label_values(&[kind.as_str()]).set(number(self.store.doubts().len()));
