@@ -1,0 +1,250 @@
+//! Both controllers in a small world: one process that looks at what was woken, one key after the other, commitments
+//! first.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::{sync::Arc, time::Duration};
+
+use berth_cluster::{Class, Classified, Events, FlavorGroupsCache, Next, ObjectKey};
+use berth_committed_resource::{
+    CommitmentMetrics, CommittedResourceController, Delays, Error, Limits, Settings, wake as commitment_wake,
+};
+use berth_core::ClusterName;
+use berth_crds::{CommittedResource, Condition, Reservation, conditions, names};
+use berth_reservation::{Parts, ReservationController, ReservationMetrics, wake as slot_wake};
+use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
+use berth_telemetry::{
+    clock::{Clock, TokioClock},
+    metrics::Metrics,
+};
+use berth_testkit::{Server, World, path_of, seeds};
+use tokio_util::sync::CancellationToken;
+
+/// The commitment of most tests.
+pub const UUID: &str = "uuid-1";
+
+/// Pause after a failed look.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// A look that failed: what was looked at, how it goes on, and why.
+pub type Failure = (String, Class, String);
+
+/// The moment at which every test begins.
+pub fn clock() -> Arc<dyn Clock> {
+    Arc::new(TokioClock::new("2026-03-01T12:00:00Z".parse().unwrap()))
+}
+
+/// A server with the flavor groups, hosts with room for so many slots each, and a commitment of so many slots.
+pub fn server(clock: &Arc<dyn Clock>, hosts: &[(&str, u64)], commitment: &CommittedResource) -> Server {
+    let server = Server::new(clock.clone());
+    server.create(&seeds::flavor_groups(clock.now())).unwrap();
+    for (name, room) in hosts {
+        server.create(&seeds::host(name, *room)).unwrap();
+    }
+    server.create(commitment).unwrap();
+    server
+}
+
+/// The path of a commitment.
+pub fn commitment_path() -> String {
+    path_of::<CommittedResource>(&names::commitment(UUID))
+}
+
+/// The beginning of the paths of its slots.
+pub fn slots_path() -> String {
+    path_of::<Reservation>("")
+}
+
+/// The path of one of its slots.
+pub fn slot_path(number: u64) -> String {
+    path_of::<Reservation>(&seeds::slot_name(UUID, number))
+}
+
+/// One process with both controllers.
+pub struct Process {
+    pub world: World,
+    pub commitments: CommittedResourceController<BuiltIn, NoDomainNames>,
+    pub slots: ReservationController<BuiltIn, NoDomainNames>,
+}
+
+impl Process {
+    /// Starts and lists.
+    pub fn start(server: &Server, clock: &Arc<dyn Clock>) -> Self {
+        let world = World::new(server);
+        wake_commitments(&world);
+        wake_slots(&world);
+        let (commitments, slots) = (commitments(&world, clock), slots(&world, clock));
+        world.list().unwrap();
+        Self { world, commitments, slots }
+    }
+
+    /// One look at the commitment, after the news have arrived.
+    pub async fn look(&self) -> Result<Next, Error> {
+        self.world.deliver().unwrap();
+        self.commitments.look(commitment_key()).await
+    }
+
+    /// Looks until nobody is woken any more. Gives what failed on the way.
+    pub async fn settle(&self) -> Vec<Failure> {
+        let mut failures = Vec::new();
+        for _ in 0..300 {
+            self.world.deliver().unwrap();
+            let (key, outcome) = if let Some(key) = self.world.commitments.next() {
+                let outcome = self.commitments.look(key.clone()).await.map_err(|error| described(&error));
+                (key.clone(), outcome.inspect_err(|_| self.world.commitments.wake(key)))
+            } else if let Some(key) = self.world.slots.next() {
+                let outcome = self.slots.look(key.clone()).await.map_err(|error| described(&error));
+                (key.clone(), outcome.inspect_err(|_| self.world.slots.wake(key)))
+            } else {
+                return failures;
+            };
+            if let Err((class, why)) = outcome {
+                failures.push((key.name.to_string(), class, why));
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+        panic!("it does not come to rest; the last failures: {:?}", &failures[failures.len().saturating_sub(3)..]);
+    }
+
+    /// Settles, and does so again after everything was looked at once more; the second round must write nothing.
+    pub async fn settle_for_good(&self) -> Vec<Failure> {
+        let failures = self.settle().await;
+        let version = self.world.server.version();
+        self.world.server.take_log();
+        self.wake_everything();
+        assert_eq!(self.settle().await, [], "in the second round");
+        assert_eq!(self.world.server.take_log(), [""; 0], "planning twice is planning once");
+        assert_eq!(self.world.server.version(), version);
+        failures
+    }
+
+    pub fn wake_everything(&self) {
+        self.world.commitments.wake_all(self.world.stores.commitments.all().into_iter().map(|entry| entry.key));
+        self.world.slots.wake_all(self.world.stores.reservations.all().into_iter().map(|entry| entry.key));
+    }
+}
+
+fn described<E: Classified + std::error::Error>(error: &E) -> (Class, String) {
+    (error.class(), error.to_string())
+}
+
+pub fn commitment_key() -> ObjectKey {
+    ObjectKey::new(ClusterName::home(), names::commitment(UUID))
+}
+
+/// The commitment as it is.
+pub fn commitment(server: &Server) -> CommittedResource {
+    server.get(&names::commitment(UUID)).unwrap()
+}
+
+/// Its Ready condition.
+pub fn ready(server: &Server) -> Condition {
+    let status = commitment(server).status.expect("there is a status");
+    conditions::ready(&status.conditions).expect("there is a condition").clone()
+}
+
+/// Its slots and their hosts, by name.
+pub fn slots_and_hosts(server: &Server) -> Vec<(String, Option<String>)> {
+    let all: Vec<Reservation> = server.all().unwrap();
+    let pair = |slot: Reservation| (slot.metadata.name.unwrap_or_default(), slot.spec.target_host);
+    all.into_iter().map(pair).collect()
+}
+
+/// That the present generation is accepted with so many slots, all of them in force, on hosts of so much room each.
+pub fn assert_accepted(server: &Server, count: usize, hosts: &[(&str, u64)]) {
+    let object = commitment(server);
+    let condition = ready(server);
+    let generation = object.metadata.generation;
+    assert_eq!((condition.reason.as_str(), condition.observed_generation), ("Accepted", generation), "{condition:?}");
+    assert_eq!(object.status.unwrap().accepted_spec.as_ref(), Some(&object.spec));
+    let slots: Vec<Reservation> = server.all().unwrap();
+    assert_eq!(slots.len(), count, "{:?}", slots_and_hosts(server));
+    for slot in &slots {
+        let status = slot.status.as_ref().unwrap();
+        assert!(conditions::is_ready(&status.conditions), "{slot:?}");
+        assert_eq!(status.host, slot.spec.target_host, "{slot:?}");
+        assert_eq!(slot.spec.resources, berth_crds::testing::size("480Gi", "30"));
+    }
+    assert_not_overbooked(server, hosts);
+}
+
+/// That no host has more slots than it has room for.
+pub fn assert_not_overbooked(server: &Server, hosts: &[(&str, u64)]) {
+    let taken = slots_and_hosts(server);
+    for (host, room) in hosts {
+        let count = taken.iter().filter(|(_, on)| on.as_deref() == Some(*host)).count();
+        assert!(count as u64 <= *room, "{host} has room for {room}: {taken:?}");
+    }
+}
+
+fn wake_commitments(world: &World) {
+    let (queue, store) = (world.commitments.clone(), world.stores.commitments.clone());
+    let stores = &world.stores;
+    stores.commitments.on_change(move |change| queue.wake_all(commitment_wake::by_commitment(change, &store)));
+    let (queue, store) = (world.commitments.clone(), world.stores.commitments.clone());
+    stores.reservations.on_change(move |change| queue.wake_all(commitment_wake::by_reservation(change, &store)));
+    let (queue, store) = (world.commitments.clone(), world.stores.commitments.clone());
+    stores.knowledges.on_change(move |change| queue.wake_all(commitment_wake::by_knowledge(change, &store)));
+}
+
+fn wake_slots(world: &World) {
+    let (queue, stores) = (world.slots.clone(), &world.stores);
+    stores.reservations.on_change(move |change| queue.wake_all(slot_wake::by_reservation(change)));
+    let (queue, store) = (world.slots.clone(), stores.reservations.clone());
+    stores.hypervisors.on_change(move |change| queue.wake_all(slot_wake::by_hypervisor(change, &store)));
+    let (queue, store) = (world.slots.clone(), stores.reservations.clone());
+    stores.knowledges.on_change(move |_| queue.wake_all(slot_wake::unplaced(&store)));
+}
+
+fn metrics() -> Metrics {
+    Metrics::new(&[].into()).unwrap()
+}
+
+fn events(world: &World) -> Events {
+    let counted = berth_cluster::ClusterMetrics::register(&metrics()).unwrap().events;
+    Events::new(&world.clusters, None, counted, CancellationToken::new()).0
+}
+
+fn commitments(world: &World, clock: &Arc<dyn Clock>) -> CommittedResourceController<BuiltIn, NoDomainNames> {
+    let stores = &world.stores;
+    CommittedResourceController {
+        commitments: world.writer(&stores.commitments),
+        reservations: world.writer(&stores.reservations),
+        hypervisors: stores.hypervisors.clone(),
+        flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
+        scheduler: world.scheduler.clone(),
+        domain_names: NoDomainNames,
+        clock: clock.clone(),
+        events: events(world),
+        metrics: CommitmentMetrics::register(&metrics(), stores.commitments.clone()).unwrap(),
+        settings: Settings {
+            limits: Limits::default(),
+            delays: Delays { retry: Duration::from_secs(30), cap: Duration::from_secs(1800) },
+            pipelines: PipelineChoice::default(),
+        },
+        wake_slots: world.wake_slots(),
+    }
+}
+
+fn slots(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn, NoDomainNames> {
+    let stores = &world.stores;
+    ReservationController::new(Parts {
+        reservations: world.writer(&stores.reservations),
+        commitments: stores.commitments.clone(),
+        hypervisors: stores.hypervisors.clone(),
+        flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
+        scheduler: world.scheduler.clone(),
+        domain_names: NoDomainNames,
+        clock: clock.clone(),
+        events: events(world),
+        metrics: ReservationMetrics::register(&metrics(), &stores.reservations).unwrap(),
+        settings: berth_reservation::Settings {
+            delays: berth_reservation::Delays {
+                active: Duration::from_secs(300),
+                retry: Duration::from_secs(60),
+                grace: Duration::from_secs(900),
+            },
+            pipelines: PipelineChoice::default(),
+        },
+        wake_slots: world.wake_slots(),
+    })
+}

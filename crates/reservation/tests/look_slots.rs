@@ -1,0 +1,210 @@
+//! Looks at slots: put into force, placed, moved by hand, left without a host, and writes that fail.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
+
+mod support;
+
+use std::time::Duration;
+
+use berth_cluster::{Class, Classified, Next};
+use berth_crds::{Hypervisor, Reservation};
+use berth_testkit::{Fault, Verb, path_of, seeds};
+use serde_json::json;
+use support::*;
+
+fn on(host: &str) -> (Option<String>, Option<String>) {
+    (Some(host.to_owned()), Some(host.to_owned()))
+}
+
+/// A slot that is in force on `node1`, which has room for one.
+async fn in_force() -> Process {
+    let process = begin(&[("node1", 1)]);
+    process.make(0, Some("node1"));
+    assert_eq!(process.settle().await, []);
+    assert_eq!(process.hosts(0), on("node1"));
+    process.world.server.take_log();
+    process
+}
+
+#[tokio::test(start_paused = true)]
+async fn document_21_section_5_a_slot_with_a_host_is_confirmed_by_one_write() {
+    let process = begin(&[("node1", 1)]);
+    process.make(0, Some("node1"));
+    assert_eq!(process.settle().await, []);
+    assert_eq!(process.world.server.take_log(), ["status reservations/commitment-uuid-1-0"]);
+    let (ready, status) = (process.ready(0), process.slot(0).status.unwrap());
+    assert_eq!((ready.status.as_str(), ready.reason.as_str()), ("True", "ReservationActive"));
+    assert_eq!(status.committed_resource_reservation.unwrap().observed_parent_generation, Some(1));
+    assert_eq!(process.hosts(0), on("node1"));
+    assert_eq!(process.look(0).await.unwrap(), Next::After(Duration::from_secs(300)));
+    process.rests().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn u38_a_new_generation_of_the_commitment_is_echoed_without_touching_the_condition() {
+    let process = in_force().await;
+    let before = process.ready(0);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    process.edit(0, &json!({ "spec": { "committedResourceReservation": { "parentGeneration": 2 } } }));
+    assert_eq!(process.settle().await, []);
+    assert_eq!(process.world.server.take_log(), ["status reservations/commitment-uuid-1-0"]);
+    let outcome = process.slot(0).status.unwrap().committed_resource_reservation.unwrap();
+    assert_eq!((outcome.observed_parent_generation, process.ready(0)), (Some(2), before));
+    process.rests().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn u43_a_waiting_slot_gets_the_room_that_a_new_host_brings() {
+    let process = begin(&[("node1", 1)]);
+    process.make(0, Some("node1"));
+    process.make(1, None);
+    assert_eq!(process.settle().await, []);
+    assert_eq!((process.hosts(1), process.ready(1).reason.as_str()), ((None, None), "NoHostsFound"));
+    process.rests().await;
+    process.world.server.create(&seeds::host("node2", 1)).unwrap();
+    assert_eq!(process.settle().await, []);
+    assert_eq!(process.hosts(1), on("node2"));
+    let id = "reservations/commitment-uuid-1-1";
+    assert_eq!(process.world.server.take_log(), [format!("patch {id}"), format!("status {id}")]);
+    process.rests().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn u43_a_waiting_slot_gets_the_room_that_another_one_leaves() {
+    let process = begin(&[("node1", 1)]);
+    process.make(0, Some("node1"));
+    process.make(1, None);
+    process.settle().await;
+    process.world.server.delete::<Reservation>(&name(0)).unwrap();
+    assert_eq!(process.settle().await, []);
+    assert_eq!(process.hosts(1), on("node1"));
+    process.rests().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn u36_a_host_that_is_gone_is_left_after_the_grace_period_and_not_before() {
+    let process = in_force().await;
+    process.world.server.create(&seeds::host("node2", 1)).unwrap();
+    process.world.server.delete::<Hypervisor>("node1").unwrap();
+    process.settle().await;
+    assert_eq!(process.look(0).await.unwrap(), Next::After(GRACE));
+    tokio::time::sleep(Duration::from_secs(GRACE.as_secs() - 1)).await;
+    assert_eq!(process.look(0).await.unwrap(), Next::After(Duration::from_secs(1)));
+    assert_eq!((process.hosts(0), process.world.server.take_log().len()), (on("node1"), 0));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    process.look(0).await.unwrap();
+    assert_eq!(process.ready(0).message, "host node1 no longer exists; looking for another");
+    assert_eq!(process.settle().await, []);
+    assert_eq!(process.hosts(0), on("node2"));
+    process.rests().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn u36_a_host_that_comes_back_in_time_begins_a_new_grace_period() {
+    let process = in_force().await;
+    process.world.server.delete::<Hypervisor>("node1").unwrap();
+    process.settle().await;
+    tokio::time::sleep(GRACE / 2).await;
+    process.world.server.create(&seeds::host("node1", 1)).unwrap();
+    process.settle().await;
+    process.world.server.delete::<Hypervisor>("node1").unwrap();
+    tokio::time::sleep(GRACE / 2 + Duration::from_secs(1)).await;
+    assert_eq!(process.look(0).await.unwrap(), Next::After(GRACE));
+    assert_eq!(process.hosts(0), on("node1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn u54_a_slot_with_vms_that_was_sent_to_another_zone_goes_back_and_keeps_its_vms() {
+    let process = in_force().await;
+    let vm = json!({ "creationTimestamp": "2026-03-01T08:00:00Z", "resources": { "memory": "480Gi", "cpu": "30" } });
+    process.edit(0, &json!({ "spec": { "committedResourceReservation": { "allocations": { "vm-1": vm } } } }));
+    process.settle().await;
+    process.world.server.create(&seeds::in_zone(seeds::host("node2", 1), seeds::OTHER_ZONE)).unwrap();
+    process.send_to(0, "node2");
+    assert_eq!(process.settle().await, []);
+    assert_eq!(process.hosts(0), on("node1"));
+    let data = process.slot(0).spec.committed_resource_reservation.unwrap();
+    assert_eq!(data.allocations.keys().collect::<Vec<_>>(), ["vm-1"]);
+    assert_eq!(process.ready(0).status, "True");
+    process.rests().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn u54_an_empty_slot_that_was_sent_to_another_zone_ends_where_it_was() {
+    let process = in_force().await;
+    process.world.server.create(&seeds::in_zone(seeds::host("node2", 1), seeds::OTHER_ZONE)).unwrap();
+    process.send_to(0, "node2");
+    assert_eq!(process.settle().await, []);
+    assert_eq!(process.hosts(0), on("node1"));
+    process.rests().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conflict_while_placing_is_looked_at_again_and_gives_the_room_back() {
+    let process = begin(&[("node1", 1)]);
+    process.make(0, None);
+    process.world.server.fail(Verb::Patch, &path(0), 1, Fault::Conflict);
+    let error = process.look(0).await.unwrap_err();
+    assert_eq!((error.class(), process.world.scheduler.assumed()), (Class::Soon, 0), "{error}");
+    assert_eq!(process.world.server.take_log(), ["patch reservations/commitment-uuid-1-0"], "no status");
+    assert_eq!(process.settle().await, []);
+    assert_eq!(process.hosts(0), on("node1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edit_while_placing_wins_and_the_slot_is_decided_anew() {
+    let process = begin(&[("node1", 1), ("node2", 1)]);
+    process.make(0, None);
+    process.world.server.before(Verb::Patch, &path(0), 1, |server| {
+        server.edit::<Reservation>(&name(0), &json!({ "spec": { "targetHost": "node2" } })).unwrap();
+    });
+    assert_eq!(process.look(0).await.unwrap_err().class(), Class::Soon);
+    assert_eq!(process.settle().await, []);
+    assert_eq!(process.hosts(0), on("node2"));
+    process.rests().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn rule_4_a_placement_of_unknown_outcome_keeps_its_room_until_it_was_looked_up() {
+    for fault in [Fault::Internal, Fault::LoseAnswer, Fault::Hang] {
+        let process = begin(&[("node1", 1)]);
+        process.make(0, None);
+        process.world.server.fail(Verb::Patch, &path(0), 1, fault);
+        let error = process.look(0).await.unwrap_err();
+        assert_eq!((error.class(), process.world.scheduler.doubts().len()), (Class::Soon, 1), "{fault:?} {error}");
+        process.make(1, None);
+        process.look(1).await.unwrap();
+        assert_eq!(process.hosts(1), (None, None), "{fault:?}: the room is taken");
+        assert_eq!(process.settle().await, []);
+        let hosts = [process.hosts(0), process.hosts(1)];
+        if fault == Fault::LoseAnswer {
+            assert_eq!(hosts, [on("node1"), (None, None)], "it had taken effect");
+        } else {
+            // The room is free from when the look-up shows that nothing was written; who gets it is another question.
+            assert_eq!(hosts.iter().filter(|hosts| **hosts == on("node1")).count(), 1, "{fault:?}: {hosts:?}");
+            assert!(hosts.contains(&(None, None)), "{fault:?}: {hosts:?}");
+        }
+        process.rests().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_placement_is_tried_again_later_and_takes_no_room_meanwhile() {
+    let process = begin(&[("node1", 1)]);
+    process.make(0, None);
+    process.world.server.fail_always(Verb::Patch, &path_of::<Reservation>(""), Fault::Forbidden);
+    let error = process.look(0).await.unwrap_err();
+    assert_eq!((error.class(), process.world.scheduler.assumed()), (Class::Later, 0), "{error}");
+    process.world.server.heal();
+    assert_eq!(process.settle().await, []);
+    assert_eq!(process.hosts(0), on("node1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn document_21_section_15_no_1_a_block_of_another_type_is_left_alone() {
+    let process = begin(&[("node1", 1)]);
+    let mut foreign = berth_crds::testing::slot(UUID, 0);
+    foreign.spec.type_ = berth_crds::ReservationType::FailoverReservation;
+    process.world.server.create(&foreign).unwrap();
+    assert_eq!(process.look(0).await.unwrap(), Next::Done);
+    assert_eq!(process.world.server.take_log(), [""; 0]);
+}

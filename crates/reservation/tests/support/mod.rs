@@ -1,0 +1,149 @@
+//! The controller of slots in a small world: one process that looks at what was woken, one key after the other.
+
+use std::{sync::Arc, time::Duration};
+
+use berth_cluster::{Class, Classified, ClusterMetrics, Events, FlavorGroupsCache, Next, ObjectKey};
+use berth_core::ClusterName;
+use berth_crds::{Condition, Reservation, conditions};
+use berth_reservation::{Delays, Error, Parts, ReservationController, ReservationMetrics, Settings, wake};
+use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
+use berth_telemetry::{
+    clock::{Clock, TokioClock},
+    metrics::Metrics,
+};
+use berth_testkit::{Server, World, path_of, seeds};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+/// The commitment of all slots.
+pub const UUID: &str = "uuid-1";
+
+/// How long a host must be absent before it counts as gone.
+pub const GRACE: Duration = Duration::from_secs(900);
+
+/// One process with the controller.
+pub struct Process {
+    pub world: World,
+    pub slots: ReservationController<BuiltIn, NoDomainNames>,
+}
+
+/// A server with the flavor groups, hosts with room for so many slots each, and a process that has not looked yet.
+pub fn begin(hosts: &[(&str, u64)]) -> Process {
+    let clock: Arc<dyn Clock> = Arc::new(TokioClock::new("2026-03-01T12:00:00Z".parse().unwrap()));
+    let server = Server::new(clock.clone());
+    server.create(&seeds::flavor_groups(clock.now())).unwrap();
+    for (name, room) in hosts {
+        server.create(&seeds::host(name, *room)).unwrap();
+    }
+    let world = World::new(&server);
+    wake_slots(&world);
+    let slots = controller(&world, &clock);
+    world.list().unwrap();
+    Process { world, slots }
+}
+
+impl Process {
+    /// Somebody makes slot `number`, on a host or without one.
+    pub fn make(&self, number: u64, host: Option<&str>) {
+        let mut slot = berth_crds::testing::slot(UUID, number);
+        slot.spec.target_host = host.map(str::to_owned);
+        self.world.server.create(&slot).unwrap();
+    }
+
+    /// Somebody changes slot `number`.
+    pub fn edit(&self, number: u64, patch: &Value) {
+        self.world.server.edit::<Reservation>(&name(number), patch).unwrap();
+    }
+
+    /// Somebody writes the host of slot `number`.
+    pub fn send_to(&self, number: u64, host: &str) {
+        self.edit(number, &json!({ "spec": { "targetHost": host } }));
+    }
+
+    /// Slot `number` as it is.
+    pub fn slot(&self, number: u64) -> Reservation {
+        self.world.server.get(&name(number)).unwrap()
+    }
+
+    /// `spec.targetHost` and `status.host`.
+    pub fn hosts(&self, number: u64) -> (Option<String>, Option<String>) {
+        let slot = self.slot(number);
+        (slot.spec.target_host, slot.status.and_then(|status| status.host))
+    }
+
+    /// Its Ready condition.
+    pub fn ready(&self, number: u64) -> Condition {
+        let status = self.slot(number).status.expect("there is a status");
+        conditions::ready(&status.conditions).expect("there is a condition").clone()
+    }
+
+    /// One look, after the news have arrived.
+    pub async fn look(&self, number: u64) -> Result<Next, Error> {
+        self.world.deliver().unwrap();
+        self.slots.look(ObjectKey::new(ClusterName::home(), name(number))).await
+    }
+
+    /// Looks until nobody is woken any more. Gives what failed on the way.
+    pub async fn settle(&self) -> Vec<(Class, String)> {
+        let mut failures = Vec::new();
+        for _ in 0..200 {
+            self.world.deliver().unwrap();
+            let Some(key) = self.world.slots.next() else { return failures };
+            if let Err(error) = self.slots.look(key.clone()).await {
+                failures.push((error.class(), error.to_string()));
+                self.world.slots.wake(key);
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+        }
+        panic!("it does not come to rest: {failures:?}");
+    }
+
+    /// Everything is looked at once more, and nothing is written.
+    pub async fn rests(&self) {
+        self.world.server.take_log();
+        self.world.slots.wake_all(self.world.stores.reservations.all().into_iter().map(|entry| entry.key));
+        assert_eq!(self.settle().await, []);
+        assert_eq!(self.world.server.take_log(), [""; 0], "planning twice is planning once");
+        assert_eq!(self.world.scheduler.assumed(), 0, "U1: no entry outlives the look");
+    }
+}
+
+/// The name of slot `number`.
+pub fn name(number: u64) -> String {
+    seeds::slot_name(UUID, number)
+}
+
+/// The path of slot `number`.
+pub fn path(number: u64) -> String {
+    path_of::<Reservation>(&name(number))
+}
+
+fn wake_slots(world: &World) {
+    let (queue, stores) = (world.slots.clone(), &world.stores);
+    stores.reservations.on_change(move |change| queue.wake_all(wake::by_reservation(change)));
+    let (queue, store) = (world.slots.clone(), stores.reservations.clone());
+    stores.hypervisors.on_change(move |change| queue.wake_all(wake::by_hypervisor(change, &store)));
+    let (queue, store) = (world.slots.clone(), stores.reservations.clone());
+    stores.knowledges.on_change(move |_| queue.wake_all(wake::unplaced(&store)));
+}
+
+fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn, NoDomainNames> {
+    let (stores, metrics) = (&world.stores, Metrics::new(&[].into()).unwrap());
+    let counted = ClusterMetrics::register(&metrics).unwrap().events;
+    ReservationController::new(Parts {
+        reservations: world.writer(&stores.reservations),
+        commitments: stores.commitments.clone(),
+        hypervisors: stores.hypervisors.clone(),
+        flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
+        scheduler: world.scheduler.clone(),
+        domain_names: NoDomainNames,
+        clock: clock.clone(),
+        events: Events::new(&world.clusters, None, counted, CancellationToken::new()).0,
+        metrics: ReservationMetrics::register(&metrics, &stores.reservations).unwrap(),
+        settings: Settings {
+            delays: Delays { active: Duration::from_secs(300), retry: Duration::from_secs(60), grace: GRACE },
+            pipelines: PipelineChoice::default(),
+        },
+        wake_slots: world.wake_slots(),
+    })
+}
