@@ -105,11 +105,12 @@ impl Process {
         panic!("it does not come to rest; the last failures: {:?}", &failures[failures.len().saturating_sub(3)..]);
     }
 
-    /// Settles, and does so again after everything was looked at once more; the second round must write nothing.
+    /// Settles, and does so again a minute later with a look at everything; the second round must write nothing.
     pub async fn settle_for_good(&self) -> Vec<Failure> {
         let failures = self.settle().await;
         let version = self.world.server.version();
         self.world.server.take_log();
+        tokio::time::sleep(Duration::from_secs(60)).await;
         self.wake_everything();
         assert_eq!(self.settle().await, [], "in the second round");
         assert_eq!(self.world.server.take_log(), [""; 0], "planning twice is planning once");

@@ -98,9 +98,10 @@ impl Process {
         panic!("it does not come to rest: {failures:?}");
     }
 
-    /// Everything is looked at once more, and nothing is written.
+    /// Everything is looked at once more a second later, and nothing is written.
     pub async fn rests(&self) {
         self.world.server.take_log();
+        tokio::time::sleep(Duration::from_secs(1)).await;
         self.world.slots.wake_all(self.world.stores.reservations.all().into_iter().map(|entry| entry.key));
         assert_eq!(self.settle().await, []);
         assert_eq!(self.world.server.take_log(), [""; 0], "planning twice is planning once");
