@@ -51,10 +51,13 @@ impl<S: Scheduler> Apply<'_, S> {
         Ok(())
     }
 
-    /// A slot with finalizers of others is still there after its deletion: then ours stays, too (D1).
+    /// A slot with finalizers of others is still there after its deletion: then ours stays, too (D1). What a duplicate
+    /// shows, and what is known of a cluster that a person has given up, does not count.
     fn nothing_is_left(&self, facts: &Facts) -> bool {
         let slots = self.reservations.store().select(&RESERVATION_BY_COMMITMENT, facts.spec.uuid.as_str());
-        facts.served_instead.is_some() || slots.iter().all(|slot| slot.key.cluster != self.key.cluster)
+        facts.served_instead.is_some()
+            || facts.partial.is_some()
+            || slots.iter().all(|slot| slot.key.cluster != self.key.cluster)
     }
 
     /// A slot that is released because it is empty must still be so.

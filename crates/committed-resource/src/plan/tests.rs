@@ -186,6 +186,14 @@ fn d1_deletion_waits_for_a_cluster_that_cannot_be_read() {
 }
 
 #[test]
+fn d1_a_cluster_that_was_given_up_does_not_keep_the_finalizer() {
+    let partial = Some("its watch fails".to_owned());
+    let facts = Facts { deleting: true, partial, ..facts("60Gi", vec![slot(0, 60, 15, Some("h"))]) };
+    let plan = planned(&facts);
+    assert_eq!((names(&plan), plan.finalizer), ((0, 0, 0), Finalizer::Remove));
+}
+
+#[test]
 fn d1_a_duplicate_loses_only_its_finalizer() {
     let served_instead = Some("commitment-other".to_owned());
     let slots = vec![slot(0, 60, 15, Some("h"))];
