@@ -330,6 +330,8 @@ fn clusters_that_could_not_be_routed_to_are_refused() {
     assert!(
         refused(&remotes(&json!([{"gvks": ["v1/Secret"]}])))[0].starts_with("apiservers.remotes[0].host: is missing")
     );
+    let empty = json!([{"host": "https://a.example.org", "gvks": [slots], "labels": {"availabilityZone": ""}}]);
+    assert!(refused(&remotes(&empty))[0].starts_with("apiservers.remotes[0].labels: has no availabilityZone"));
 }
 
 /// Document 11 section 14 no. 15.

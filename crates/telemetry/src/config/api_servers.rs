@@ -92,9 +92,9 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// The availability zone whose objects it serves.
+    /// The availability zone whose objects it serves. An empty one is none.
     pub fn zone(&self) -> Option<&str> {
-        self.labels.get(ZONE_LABEL).map(String::as_str)
+        self.labels.get(ZONE_LABEL).map(String::as_str).filter(|zone| !zone.is_empty())
     }
 }
 

@@ -1,0 +1,32 @@
+//! A kind as routing, texts and metrics name it. It decides how a kind is printed (document 11 section 9.4); which kinds
+//! there are is decided by the types and the configuration.
+
+use berth_telemetry::config;
+
+use crate::Kind;
+
+/// The kind of a type, as the configuration names it.
+pub(crate) fn gvk<K: Kind>() -> config::Kind {
+    config::Kind {
+        group: K::group(&()).into_owned(),
+        version: K::version(&()).into_owned(),
+        kind: K::kind(&()).into_owned(),
+    }
+}
+
+/// `<group>/<version>, Kind=<Kind>`; nothing stands before the slash for the core group.
+pub(crate) fn printed(config::Kind { group, version, kind }: &config::Kind) -> String {
+    format!("{group}/{version}, Kind={kind}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Thing;
+
+    #[test]
+    fn kinds_are_printed_as_document_11_section_9_4_says() {
+        assert_eq!(printed(&gvk::<Thing>()), "test.berth/v1, Kind=Thing");
+        assert_eq!(printed(&config::Kind::parse("v1/Secret").unwrap()), "/v1, Kind=Secret");
+    }
+}
