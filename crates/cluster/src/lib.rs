@@ -42,6 +42,6 @@ pub use kind::{Kind, kind_name};
 pub use metrics::{ClusterMetrics, ControllerMetrics, EventMetrics, StoreMetrics, WriteMetrics};
 pub use preflight::{Need, Preflight, Verb, preflight};
 pub use routing::{RouteError, Routes};
-pub use store::{Change, Complete, Completeness, Entry, Index, Malformed, Partial, Store};
+pub use store::{Change, Complete, Completeness, Entry, Index, Malformed, Partial, Store, Whole};
 pub use watch::feed;
 pub use write::{Action, Call, Guard, WriteError, Writer, Written};
