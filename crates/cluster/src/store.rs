@@ -79,7 +79,8 @@ struct Shared<K: 'static> {
     /// Held while a change takes effect and is told, so that all listeners hear all changes in the same order.
     listeners: Mutex<Listeners<K>>,
     data: RwLock<Data<K>>,
-    synced: watch::Sender<bool>,
+    /// Whether the first list of each cluster is complete.
+    synced: watch::Sender<BTreeMap<ClusterName, bool>>,
 }
 
 struct Data<K: 'static> {
@@ -111,8 +112,8 @@ impl<K: Kind> Store<K> {
     pub fn new(indexes: &'static [Index<K>]) -> Self {
         let data = Data { clusters: BTreeMap::new(), indexes: Indexes::new(indexes) };
         let listeners = Listeners { changes: Vec::new(), followed: Vec::new() };
-        let shared =
-            Shared { listeners: Mutex::new(listeners), data: RwLock::new(data), synced: watch::Sender::new(false) };
+        let synced = watch::Sender::new(BTreeMap::new());
+        let shared = Shared { listeners: Mutex::new(listeners), data: RwLock::new(data), synced };
         Self { shared: Arc::new(shared) }
     }
 
@@ -203,8 +204,17 @@ impl<K: Kind> Store<K> {
 
     /// Waits until the first list of every cluster is complete. A store without any cluster is not synced.
     pub async fn synced(&self) {
+        self.wait(|synced| !synced.is_empty() && synced.values().all(|one| *one)).await;
+    }
+
+    /// Waits until the first list of `cluster` is complete, whatever the others do.
+    pub async fn synced_in(&self, cluster: &ClusterName) {
+        self.wait(|synced| synced.get(cluster).is_some_and(|one| *one)).await;
+    }
+
+    async fn wait(&self, until: impl FnMut(&BTreeMap<ClusterName, bool>) -> bool) {
         // Cannot fail: the sender lives as long as this store.
-        let _ = self.shared.synced.subscribe().wait_for(|synced| *synced).await;
+        let _ = self.shared.synced.subscribe().wait_for(until).await;
     }
 
     /// True if the outcome of a write to this object is unknown, or its existence. Whoever decides about it looks first:
@@ -306,7 +316,7 @@ impl<K: Kind> Store<K> {
         if !before && self.is_followed(cluster) {
             listeners.followed.iter().for_each(|listener| listener(cluster));
         }
-        self.shared.synced.send_if_modified(|value| std::mem::replace(value, synced) != synced);
+        self.shared.synced.send_if_modified(|all| all.insert(cluster.clone(), synced) != Some(synced));
     }
 }
 
@@ -327,10 +337,11 @@ impl<K> Data<K> {
     ) -> (Vec<Change<K>>, bool) {
         let member = self.clusters.entry(cluster.clone()).or_insert_with(|| Member::new(cluster.clone()));
         let changes = f(member);
+        let synced = member.entries.synced();
         for change in &changes {
             self.indexes.follow(change);
         }
-        (changes, self.clusters.values().all(|member| member.entries.synced()))
+        (changes, synced)
     }
 }
 

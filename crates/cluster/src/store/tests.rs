@@ -149,3 +149,16 @@ fn listeners_hear_when_the_store_follows_a_cluster_again() {
     assert_eq!(heard.load(Ordering::Relaxed), 1);
     assert!(store.followed(&"away".into()).is_err(), "nobody watches it");
 }
+
+#[tokio::test(start_paused = true)]
+async fn one_cluster_can_be_waited_for_while_another_is_away() {
+    let store: Store<Thing> = Store::new(&[]);
+    store.join(&"away".into());
+    store.join(&home());
+    let brief = std::time::Duration::from_secs(1);
+    assert!(tokio::time::timeout(brief, store.synced_in(&home())).await.is_err(), "nothing is listed yet");
+    store.init(&home());
+    store.init_done(&home());
+    tokio::time::timeout(brief, store.synced_in(&home())).await.unwrap();
+    assert!(tokio::time::timeout(brief, store.synced()).await.is_err(), "the other one is still away");
+}
