@@ -1,37 +1,47 @@
-//! The clusters that this process works with, by name.
+//! The clusters that this process works with: home, and the remotes in the order of the configuration.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use berth_core::ClusterName;
 
 use crate::Cluster;
 
 /// All clusters. Clones share them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Clusters {
-    all: Arc<BTreeMap<ClusterName, Cluster>>,
+    home: Cluster,
+    remotes: Arc<[Cluster]>,
 }
 
 impl Clusters {
-    /// These clusters; of two with the same name the last one counts.
-    pub fn new(clusters: impl IntoIterator<Item = Cluster>) -> Self {
-        let all = clusters.into_iter().map(|cluster| (cluster.name.clone(), cluster)).collect();
-        Self { all: Arc::new(all) }
+    /// These clusters. Their names differ: [`crate::Routes::names`] sees to it.
+    pub fn new(home: Cluster, remotes: impl IntoIterator<Item = Cluster>) -> Self {
+        Self { home, remotes: remotes.into_iter().collect() }
+    }
+
+    /// The cluster that the process belongs to: its lease and everything that has no zone are there.
+    pub fn home(&self) -> &Cluster {
+        &self.home
+    }
+
+    /// The other clusters, in the order of the configuration.
+    pub fn remotes(&self) -> impl Iterator<Item = &Cluster> {
+        self.remotes.iter()
     }
 
     /// The cluster of that name.
     pub fn get(&self, name: &ClusterName) -> Option<&Cluster> {
-        self.all.get(name)
+        self.iter().find(|cluster| cluster.name == *name)
     }
 
-    /// All clusters, by name.
+    /// All clusters: the remotes in the order of the configuration, then home.
     pub fn iter(&self) -> impl Iterator<Item = &Cluster> {
-        self.all.values()
+        self.remotes().chain([&self.home])
     }
 }
 
 impl From<Cluster> for Clusters {
-    fn from(cluster: Cluster) -> Self {
-        Self::new([cluster])
+    fn from(home: Cluster) -> Self {
+        Self::new(home, [])
     }
 }

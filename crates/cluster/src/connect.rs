@@ -1,5 +1,6 @@
-//! From a kubeconfig, or from inside a pod, to a client. It decides the time limits of connections and says in one line
-//! what is wrong when there is no way to the API server; whether the server is fit for us is decided in `preflight`.
+//! From a kubeconfig, or from inside a pod, to clients of the home cluster and of the remotes. It decides the time limits
+//! of connections and says in one line what is wrong when there is no way to the home cluster; whether a cluster is fit
+//! for us, and whether a remote answers at all, is decided in `preflight` and `fitness`.
 
 use std::{
     fmt, io,
@@ -8,6 +9,7 @@ use std::{
 };
 
 use berth_core::ClusterName;
+use berth_telemetry::config::ApiServers;
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
@@ -15,7 +17,9 @@ use kube::{
 use thiserror::Error;
 use tokio::time::timeout;
 
-use crate::{chain, watch::WATCH_TIMEOUT};
+mod remote;
+
+use crate::{Clusters, chain, names::names, watch::WATCH_TIMEOUT};
 
 /// How long a write may take before its outcome counts as unknown (decision D10).
 pub(crate) const WRITE_DEADLINE: Duration = Duration::from_secs(4);
@@ -96,25 +100,60 @@ pub enum ConnectError {
         /// What it said.
         reason: String,
     },
+    /// The configuration of a remote cluster leads nowhere.
+    #[error("apiservers.remotes[{index}].{key} ({host}): {reason}")]
+    Remote {
+        /// Its place in the list.
+        index: usize,
+        /// The key that is wrong.
+        key: &'static str,
+        /// Its URL, as it was given.
+        host: String,
+        /// What is wrong.
+        reason: String,
+    },
 }
 
 impl Cluster {
     /// Connects to the cluster of `kubeconfig`, or, without one, to the one that the environment names: `KUBECONFIG`,
     /// `~/.kube/config`, the service account of the pod. It is called `home`.
     pub async fn connect(kubeconfig: Option<&Path>, user_agent: &str) -> Result<Self, ConnectError> {
-        let mut config = match kubeconfig {
-            Some(path) => from_file(path).await?,
-            None => Config::infer().await.map_err(|error| ConnectError::Nowhere { reason: chain(&error) })?,
-        };
-        tune(&mut config, user_agent);
-        let server = config.cluster_url.to_string();
-        let client = Client::try_from(config).map_err(|error| ConnectError::Invalid {
-            origin: kubeconfig.map_or("found in the environment".to_owned(), |path| path.display().to_string()),
-            reason: chain(&error),
-        })?;
-        greet(&client, server).await?;
-        Ok(Self { name: ClusterName::home(), client })
+        home(configured(kubeconfig, user_agent).await?, kubeconfig).await
     }
+
+    /// Connects to the home cluster as [`Cluster::connect`] does, and prepares clients of the remotes, with the credentials
+    /// of the home cluster. Remotes are not spoken to, so one that is away stops nothing.
+    pub async fn connect_all(
+        kubeconfig: Option<&Path>,
+        user_agent: &str,
+        servers: &ApiServers,
+    ) -> Result<Clusters, ConnectError> {
+        let config = configured(kubeconfig, user_agent).await?;
+        let remotes = servers.remotes.iter().zip(names(servers)).enumerate();
+        let remotes: Result<Vec<_>, _> =
+            remotes.map(|(index, (remote, name))| remote::cluster(&config, index, remote, name)).collect();
+        let remotes = remotes?;
+        Ok(Clusters::new(home(config, kubeconfig).await?, remotes))
+    }
+}
+
+async fn configured(kubeconfig: Option<&Path>, user_agent: &str) -> Result<Config, ConnectError> {
+    let mut config = match kubeconfig {
+        Some(path) => from_file(path).await?,
+        None => Config::infer().await.map_err(|error| ConnectError::Nowhere { reason: chain(&error) })?,
+    };
+    tune(&mut config, user_agent);
+    Ok(config)
+}
+
+async fn home(config: Config, kubeconfig: Option<&Path>) -> Result<Cluster, ConnectError> {
+    let server = config.cluster_url.to_string();
+    let client = Client::try_from(config).map_err(|error| ConnectError::Invalid {
+        origin: kubeconfig.map_or("found in the environment".to_owned(), |path| path.display().to_string()),
+        reason: chain(&error),
+    })?;
+    greet(&client, server).await?;
+    Ok(Cluster { name: ClusterName::home(), client })
 }
 
 async fn from_file(path: &Path) -> Result<Config, ConnectError> {
@@ -161,46 +200,4 @@ async fn greet(client: &Client, server: String) -> Result<(), ConnectError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    async fn error(content: Option<&str>) -> String {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("kubeconfig");
-        if let Some(content) = content {
-            fs::write(&path, content).unwrap();
-        }
-        let error = Cluster::connect(Some(&path), "berth/test").await.unwrap_err();
-        error.to_string().replace(&path.display().to_string(), "<path>")
-    }
-
-    fn kubeconfig(server: &str) -> String {
-        format!(
-            "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n\
-             clusters: [{{name: k, cluster: {{server: '{server}'}}}}]\nusers: [{{name: u, user: {{token: t}}}}]\n"
-        )
-    }
-
-    #[tokio::test]
-    async fn a_missing_file_is_named() {
-        assert_eq!(error(None).await, "the kubeconfig <path> does not exist; give the path of an existing one");
-    }
-
-    #[tokio::test]
-    async fn a_file_that_is_no_kubeconfig_is_named() {
-        let text = error(Some("clusters: 3")).await;
-        assert!(text.starts_with("the kubeconfig <path> cannot be used: "), "{text}");
-        let text = error(Some("apiVersion: v1\nkind: Config\n")).await;
-        assert!(text.starts_with("the kubeconfig <path> cannot be used: "), "{text}");
-    }
-
-    #[tokio::test]
-    async fn a_server_that_is_not_there_is_named() {
-        // Port 1 of the own machine: nobody listens.
-        let text = error(Some(&kubeconfig("http://127.0.0.1:1"))).await;
-        assert!(text.starts_with("the API server http://127.0.0.1:1/ does not answer: "), "{text}");
-        assert!(!text.contains('\n'), "{text}");
-    }
-}
+mod tests;
