@@ -14,18 +14,30 @@ use serde_json::Value;
 
 /// The stores of the operator.
 #[derive(Clone)]
-pub(crate) struct Stores {
-    pub(crate) commitments: Store<CommittedResource>,
-    pub(crate) reservations: Store<crds::Reservation>,
-    pub(crate) hypervisors: Store<Hypervisor>,
-    pub(crate) knowledges: Store<Knowledge>,
+pub struct Stores {
+    /// Commitments.
+    pub commitments: Store<CommittedResource>,
+    /// Reservations of every type.
+    pub reservations: Store<crds::Reservation>,
+    /// Hosts.
+    pub hypervisors: Store<Hypervisor>,
+    /// The flavor groups.
+    pub knowledges: Store<Knowledge>,
 }
 
 /// The queues of the controllers.
 #[derive(Clone)]
-pub(crate) struct Queues {
-    pub(crate) commitments: Arc<Wakeups>,
-    pub(crate) slots: Arc<Wakeups>,
+pub struct Queues {
+    /// Of the controller of commitments.
+    pub commitments: Arc<Wakeups>,
+    /// Of the controller of slots.
+    pub slots: Arc<Wakeups>,
+}
+
+impl Default for Queues {
+    fn default() -> Self {
+        Self { commitments: Wakeups::new(), slots: Wakeups::new() }
+    }
 }
 
 impl Queues {
@@ -37,7 +49,7 @@ impl Queues {
 }
 
 /// Connects the stores with the scheduler, then with the queues. To be called before anything is fed into the stores.
-pub(crate) fn connect(stores: &Stores, scheduler: &Arc<BuiltIn>, queues: &Queues) {
+pub(super) fn connect(stores: &Stores, scheduler: &Arc<BuiltIn>, queues: &Queues) {
     inform(stores, scheduler, queues);
     wake_commitments(stores, queues);
     wake_slots(stores, queues);
@@ -111,7 +123,7 @@ fn unreadable(store: &Store<crds::Reservation>, key: &ObjectKey) -> Option<Reser
 
 /// Entries of the scheduler whose write has been looked up in the meantime, by whomever: they end here, so that no room
 /// stays taken for a slot that does not exist.
-pub(crate) fn end_settled_doubts(stores: &Stores, scheduler: &BuiltIn, queues: &Queues) {
+pub(super) fn end_settled_doubts(stores: &Stores, scheduler: &BuiltIn, queues: &Queues) {
     // In this order: a write that becomes unknown in between is in doubt for both or for the store alone.
     let taken = scheduler.doubts();
     let doubts = stores.reservations.doubts();
