@@ -18,7 +18,7 @@ mod entries;
 mod index;
 mod sending;
 
-pub use completeness::{Complete, Completeness, Partial};
+pub use completeness::{Complete, Completeness, Partial, Whole};
 use entries::{Entries, Report};
 pub use index::Index;
 use index::Indexes;
@@ -79,8 +79,10 @@ struct Shared<K: 'static> {
     /// Held while a change takes effect and is told, so that all listeners hear all changes in the same order.
     listeners: Mutex<Listeners<K>>,
     data: RwLock<Data<K>>,
-    /// Whether the first list of each cluster is complete.
-    synced: watch::Sender<BTreeMap<ClusterName, bool>>,
+    /// Goes up when it may have changed whether a cluster is synced or followed.
+    moved: watch::Sender<u64>,
+    /// How often a fresh read of everything was asked for.
+    relists: watch::Sender<u64>,
 }
 
 struct Data<K: 'static> {
@@ -93,6 +95,9 @@ struct Member<K> {
     entries: Entries<K>,
     /// Why the watch does not get through at the moment.
     failing: Option<String>,
+    /// How many fresh reads had been asked for when the list under way began, and when the last complete one did.
+    listing: u64,
+    listed: u64,
 }
 
 /// A store that may be gone.
@@ -123,8 +128,9 @@ impl<K: Kind> Store<K> {
     pub fn new(indexes: &'static [Index<K>]) -> Self {
         let data = Data { clusters: BTreeMap::new(), indexes: Indexes::new(indexes) };
         let listeners = Listeners { changes: Vec::new(), followed: Vec::new() };
-        let synced = watch::Sender::new(BTreeMap::new());
-        let shared = Shared { listeners: Mutex::new(listeners), data: RwLock::new(data), synced };
+        let relists = watch::Sender::new(0);
+        let shared =
+            Shared { listeners: Mutex::new(listeners), data: RwLock::new(data), moved: watch::Sender::new(0), relists };
         Self { shared: Arc::new(shared) }
     }
 
@@ -186,7 +192,7 @@ impl<K: Kind> Store<K> {
         let data = read(&self.shared.data);
         let why = match data.clusters.get(cluster) {
             None => Some("it is not watched".to_owned()),
-            Some(member) => member.why_partial(),
+            Some(member) => member.why_partial(self.asked()),
         };
         why.map_or(Completeness::Complete, |why| Completeness::Partial { why })
     }
@@ -200,32 +206,61 @@ impl<K: Kind> Store<K> {
         }
     }
 
+    /// The same for a decision that unreadable objects hinder only when they `concern` it, so that one object of
+    /// somebody else does not stop everything.
+    pub fn complete_for(
+        &self,
+        cluster: &ClusterName,
+        concerns: impl Fn(&Malformed) -> bool,
+    ) -> Result<Complete<'_, K>, Partial> {
+        self.followed(cluster)?;
+        let malformed = self.malformed().into_iter().filter(|one| one.key.cluster == *cluster);
+        match malformed.into_iter().find(concerns) {
+            None => Ok(Complete::new(self, cluster.clone())),
+            Some(one) => {
+                let why = format!("{} cannot be read, correct or delete it: {}", one.key.name, one.error);
+                Err(Partial { kind: kind_name::<K>(), cluster: cluster.clone(), why })
+            }
+        }
+    }
+
     /// Whether the store follows `cluster`: its first list is complete and its watch gets through. Objects that cannot
-    /// be read do not count here; whoever asks looks at [`Store::malformed`] for those that concern it, so that one
-    /// object of somebody else does not stop everything.
+    /// be read do not count here; a decision that they concern asks for [`Store::complete_for`].
     pub fn followed(&self, cluster: &ClusterName) -> Result<(), Partial> {
         let data = read(&self.shared.data);
         let why = match data.clusters.get(cluster) {
             None => Some("it is not watched".to_owned()),
-            Some(member) => member.why_unfollowed(),
+            Some(member) => member.why_unfollowed(self.asked()),
         };
         let partial = |why| Partial { kind: kind_name::<K>(), cluster: cluster.clone(), why };
         why.map_or(Ok(()), |why| Err(partial(why)))
     }
 
-    /// Waits until the first list of every cluster is complete. A store without any cluster is not synced.
-    pub async fn synced(&self) {
-        self.wait(|synced| !synced.is_empty() && synced.values().all(|one| *one)).await;
+    /// Waits until the first list of `cluster` is complete. Never, if it is not part of the store.
+    pub async fn synced(&self, cluster: &ClusterName) {
+        self.until(|data| data.clusters.get(cluster).is_some_and(|member| member.entries.synced())).await;
     }
 
-    /// Waits until the first list of `cluster` is complete, whatever the others do.
-    pub async fn synced_in(&self, cluster: &ClusterName) {
-        self.wait(|synced| synced.get(cluster).is_some_and(|one| *one)).await;
+    /// Asks for a new, consistent read of every cluster. Until that is complete a cluster is not followed: what was read
+    /// before proves nothing to somebody who has just become the leader (decision D10, take-over).
+    pub fn relist(&self) {
+        self.shared.relists.send_modify(|relists| *relists += 1);
+        self.shared.moved.send_modify(|moved| *moved += 1);
     }
 
-    async fn wait(&self, until: impl FnMut(&BTreeMap<ClusterName, bool>) -> bool) {
+    /// Waits until every cluster is followed ([`Store::followed`]).
+    pub async fn all_followed(&self) {
+        let relists = self.shared.relists.subscribe();
+        self.until(|data| {
+            let asked = *relists.borrow();
+            data.clusters.values().all(|member| member.why_unfollowed(asked).is_none())
+        })
+        .await;
+    }
+
+    async fn until(&self, so: impl Fn(&Data<K>) -> bool) {
         // Cannot fail: the sender lives as long as this store.
-        let _ = self.shared.synced.subscribe().wait_for(until).await;
+        let _ = self.shared.moved.subscribe().wait_for(|_| so(&read(&self.shared.data))).await;
     }
 
     /// True if the outcome of a write to this object is unknown, or its existence. Whoever decides about it looks first:
@@ -290,7 +325,9 @@ impl<K: Kind> Store<K> {
     }
 
     pub(crate) fn init(&self, cluster: &ClusterName) {
+        let asked = self.asked();
         self.change(cluster, |member| {
+            member.listing = asked;
             member.entries.init();
             Vec::new()
         });
@@ -301,7 +338,19 @@ impl<K: Kind> Store<K> {
     }
 
     pub(crate) fn init_done(&self, cluster: &ClusterName) {
-        self.change(cluster, |member| member.entries.init_done());
+        self.change(cluster, |member| {
+            member.listed = member.listing;
+            member.entries.init_done()
+        });
+    }
+
+    /// Tells when a new read of everything is asked for.
+    pub(crate) fn relists(&self) -> watch::Receiver<u64> {
+        self.shared.relists.subscribe()
+    }
+
+    fn asked(&self) -> u64 {
+        *self.shared.relists.borrow()
     }
 
     pub(crate) fn applied(&self, cluster: &ClusterName, object: Guarded<K>) {
@@ -333,20 +382,21 @@ impl<K: Kind> Store<K> {
     }
 
     fn is_followed(&self, cluster: &ClusterName) -> bool {
-        read(&self.shared.data).clusters.get(cluster).is_some_and(|member| member.why_unfollowed().is_none())
+        let asked = self.asked();
+        read(&self.shared.data).clusters.get(cluster).is_some_and(|member| member.why_unfollowed(asked).is_none())
     }
 
     fn change(&self, cluster: &ClusterName, f: impl FnOnce(&mut Member<K>) -> Vec<Change<K>>) {
         let listeners = lock(&self.shared.listeners);
         let before = self.is_followed(cluster);
-        let (changes, synced) = write(&self.shared.data).change(cluster, f);
+        let changes = write(&self.shared.data).change(cluster, f);
         for change in &changes {
             listeners.changes.iter().for_each(|listener| listener(change));
         }
         if !before && self.is_followed(cluster) {
             listeners.followed.iter().for_each(|listener| listener(cluster));
         }
-        self.shared.synced.send_if_modified(|all| all.insert(cluster.clone(), synced) != Some(synced));
+        self.shared.moved.send_modify(|moved| *moved += 1);
     }
 }
 
@@ -360,24 +410,19 @@ impl<K> Data<K> {
         Some(Entry { key, object })
     }
 
-    fn change(
-        &mut self,
-        cluster: &ClusterName,
-        f: impl FnOnce(&mut Member<K>) -> Vec<Change<K>>,
-    ) -> (Vec<Change<K>>, bool) {
+    fn change(&mut self, cluster: &ClusterName, f: impl FnOnce(&mut Member<K>) -> Vec<Change<K>>) -> Vec<Change<K>> {
         let member = self.clusters.entry(cluster.clone()).or_insert_with(|| Member::new(cluster.clone()));
         let changes = f(member);
-        let synced = member.entries.synced();
         for change in &changes {
             self.indexes.follow(change);
         }
-        (changes, synced)
+        changes
     }
 }
 
 impl<K> Member<K> {
     fn new(cluster: ClusterName) -> Self {
-        Self { entries: Entries::new(cluster), failing: None }
+        Self { entries: Entries::new(cluster), failing: None, listing: 0, listed: 0 }
     }
 
     fn all(&self) -> impl Iterator<Item = Entry<K>> {
@@ -388,15 +433,19 @@ impl<K> Member<K> {
         self.entries.all().map(entry)
     }
 
-    fn why_unfollowed(&self) -> Option<String> {
+    /// `asked` is how many fresh reads were asked for.
+    fn why_unfollowed(&self, asked: u64) -> Option<String> {
         if let Some(why) = &self.failing {
             return Some(format!("its watch fails: {why}"));
         }
-        (!self.entries.synced()).then(|| "its first list is not complete yet".to_owned())
+        if !self.entries.synced() {
+            return Some("its first list is not complete yet".to_owned());
+        }
+        (self.listed < asked).then(|| "it is read anew after a change of the leader".to_owned())
     }
 
-    fn why_partial(&self) -> Option<String> {
-        if let Some(why) = self.why_unfollowed() {
+    fn why_partial(&self, asked: u64) -> Option<String> {
+        if let Some(why) = self.why_unfollowed(asked) {
             return Some(why);
         }
         let first = self.entries.broken().next()?;

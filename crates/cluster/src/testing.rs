@@ -3,7 +3,12 @@
 
 use berth_core::ClusterName;
 
-use crate::{Guarded, Index, Kind, Store};
+use crate::{Guarded, Index, Kind, Store, Whole};
+
+/// Proof of a complete read that nobody made.
+pub fn whole<K>(cluster: &ClusterName) -> Whole<K> {
+    Whole::new(cluster.clone())
+}
 
 /// A synced store that holds `objects` of `cluster`.
 pub fn filled<K: Kind>(

@@ -77,8 +77,15 @@ impl<K: Kind> Feeding<K> {
     async fn follow(&self) {
         let mut stream = self.stream();
         let mut progress = Progress { listing: true, failures: 0, quiet_at: Instant::now() };
+        let mut relists = self.store.relists();
         loop {
             tokio::select! {
+                biased;
+                // Cannot fail: the store is ours.
+                Ok(()) = relists.changed() => {
+                    stream = self.stream();
+                    progress.listing = true;
+                }
                 item = stream.next() => match item {
                     Some(Ok(event)) => self.take(event, &mut progress),
                     // What we knew is too old to go on from: the next item begins a new list.

@@ -19,7 +19,7 @@ use error::Failure;
 pub use error::{Action, Call, WriteError};
 
 use crate::{
-    Clusters, Guarded, Kind, ObjectKey, Store, WriteMetrics, conflicts,
+    Clusters, Guarded, Kind, ObjectKey, Store, Whole, WriteMetrics, conflicts,
     connect::{READ_DEADLINE, WRITE_DEADLINE},
     gvk, kind_name,
     store::Sending,
@@ -123,8 +123,14 @@ impl<K: Kind> Writer<K> {
 
     /// Deletes the object that was `seen`, not a successor of the same name. With a guard only if it has not changed
     /// since. An object that is gone already is a success; one with finalizers stays until they are removed.
-    pub async fn delete(&self, key: &ObjectKey, seen: &K, guard: Guard) -> Result<(), WriteError> {
+    ///
+    /// A deletion must not be decided on a partial read (decision D5): `whole` is the proof that it was not.
+    pub async fn delete(&self, key: &ObjectKey, seen: &K, guard: Guard, whole: &Whole<K>) -> Result<(), WriteError> {
         let call = call::<K>(Action::Delete, key);
+        if *whole.cluster() != key.cluster {
+            let message = format!("it was decided on a read of cluster {}", whole.cluster());
+            return Err(WriteError::Invalid { call, message });
+        }
         let params =
             delete_params(seen, guard).map_err(|message| WriteError::Invalid { call: call.clone(), message })?;
         let uid = seen.meta().uid.clone().unwrap_or_default();

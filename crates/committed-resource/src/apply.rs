@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{Guard, ObjectKey, WriteError, Writer, Written, indexes::RESERVATION_BY_COMMITMENT};
-use berth_core::{HostName, planner};
+use berth_cluster::{Guard, ObjectKey, Whole, WriteError, Writer, Written, indexes::RESERVATION_BY_COMMITMENT};
+use berth_core::{HostName, SlotName, planner};
 use berth_crds::{CommittedResource, Reservation, labels};
 use berth_scheduler::Scheduler;
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
@@ -14,7 +14,7 @@ use crate::{
     error::Error,
     facts::Facts,
     object::{self, Origin},
-    plan::{Decided, Finalizer},
+    plan::{Decided, Finalizer, Leave, Plan},
 };
 
 /// Writes of one plan that are under way at once.
@@ -41,10 +41,13 @@ impl<S: Scheduler> Apply<'_, S> {
             self.commitments.add_finalizer(self.key, object, labels::RELEASE_SLOTS).await?;
         }
         let slots = &decided.plan.slots;
-        all(slots.release.iter().map(|release| self.release(release).boxed()).collect()).await?;
+        if let Some(whole) = &decided.plan.whole {
+            all(slots.release.iter().map(|release| self.release(release, whole).boxed()).collect()).await?;
+        }
+        all(decided.plan.leave.iter().map(|leave| self.leave(leave).boxed()).collect()).await?;
         all(slots.update.iter().map(|update| self.update(decided, update).boxed()).collect()).await?;
         let placed = slots.create.iter().zip(decided.hosts.iter().map(Option::as_ref));
-        all(placed.map(|(new, host)| self.create(facts, decided, new, host).boxed()).collect()).await?;
+        all(placed.map(|(new, host)| self.create(decided, new, host).boxed()).collect()).await?;
         if decided.plan.finalizer == Finalizer::Remove && self.nothing_is_left(facts) {
             self.commitments.remove_finalizer(self.key, object, labels::RELEASE_SLOTS).await?;
         }
@@ -55,21 +58,26 @@ impl<S: Scheduler> Apply<'_, S> {
     /// shows, and what is known of a cluster that a person has given up, does not count.
     fn nothing_is_left(&self, facts: &Facts) -> bool {
         let slots = self.reservations.store().select(&RESERVATION_BY_COMMITMENT, facts.spec.uuid.as_str());
-        facts.served_instead.is_some()
-            || facts.partial.is_some()
-            || slots.iter().all(|slot| slot.key.cluster != self.key.cluster)
+        facts.served_instead.is_some() || slots.iter().all(|slot| facts.forgotten.as_ref() == Some(&slot.key.cluster))
     }
 
     /// A slot that is released because it is empty must still be so.
-    async fn release(&self, release: &planner::Release) -> Result<(), Error> {
-        let key = self.slot_key(release.name.as_str());
+    async fn release(&self, release: &planner::Release, whole: &Whole<Reservation>) -> Result<(), Error> {
+        self.delete(&release.name, if release.empty { Guard::Version } else { Guard::None }, whole).await
+    }
+
+    async fn leave(&self, leave: &Leave) -> Result<(), Error> {
+        self.delete(&leave.name, Guard::None, &leave.whole).await
+    }
+
+    async fn delete(&self, name: &SlotName, guard: Guard, whole: &Whole<Reservation>) -> Result<(), Error> {
+        let key = ObjectKey::new(whole.cluster().clone(), name.as_str());
         let Some(seen) = self.reservations.store().get(&key) else { return Ok(()) };
-        let guard = if release.empty { Guard::Version } else { Guard::None };
-        Ok(self.reservations.delete(&key, &seen, guard).await?)
+        Ok(self.reservations.delete(&key, &seen, guard, whole).await?)
     }
 
     async fn update(&self, decided: &Decided, update: &planner::Update) -> Result<(), Error> {
-        let key = self.slot_key(update.name.as_str());
+        let key = object_key(&decided.plan, &update.name);
         let (Some(old), Some(target)) = (self.reservations.store().get(&key), &decided.plan.target) else {
             return Ok(());
         };
@@ -82,17 +90,12 @@ impl<S: Scheduler> Apply<'_, S> {
         }
     }
 
-    async fn create(
-        &self,
-        facts: &Facts,
-        decided: &Decided,
-        new: &planner::NewSlot,
-        host: Option<&HostName>,
-    ) -> Result<(), Error> {
+    async fn create(&self, decided: &Decided, new: &planner::NewSlot, host: Option<&HostName>) -> Result<(), Error> {
         let Some(target) = &decided.plan.target else { return Ok(()) };
         let object = object::created(target, new, host, &self.origin);
-        let written = self.reservations.create(&facts.cluster, &object).await;
-        self.noting_doubt(&self.slot_key(new.name.as_str()), written).map(drop)
+        let key = object_key(&decided.plan, &new.name);
+        let written = self.reservations.create(&key.cluster, &object).await;
+        self.noting_doubt(&key, written).map(drop)
     }
 
     /// A write of unknown outcome may have taken room: the scheduler must keep it until the object was looked up.
@@ -102,10 +105,10 @@ impl<S: Scheduler> Apply<'_, S> {
         }
         Ok(written?)
     }
+}
 
-    fn slot_key(&self, name: &str) -> ObjectKey {
-        ObjectKey::new(self.key.cluster.clone(), name)
-    }
+fn object_key(plan: &Plan, name: &SlotName) -> ObjectKey {
+    ObjectKey::new(plan.cluster(), name.as_str())
 }
 
 /// Runs all, several at once, to the end, so that no write is left half known; then the first error in the order of the

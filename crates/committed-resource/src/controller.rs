@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{Event, EventKind, Events, FlavorGroupsCache, Next, ObjectKey, Store, Writer, Written};
+use berth_cluster::{Event, EventKind, Events, FlavorGroupsCache, Next, ObjectKey, Routes, Store, Writer, Written};
 use berth_crds::{
     CommittedResource, Condition, Hypervisor, Reservation,
     conditions::{
@@ -12,10 +12,9 @@ use berth_crds::{
     labels,
 };
 use berth_scheduler::{DomainNames, PipelineChoice, Scheduler, SchedulerError, WakeSlots, pipeline_for};
-use berth_telemetry::clock::Clock;
+use berth_telemetry::{clock::Clock, ids::FreshIds};
 use kube::{Resource, ResourceExt};
 use tracing::{debug, info};
-use uuid::Uuid;
 
 use crate::{
     apply::Apply,
@@ -51,6 +50,8 @@ pub struct CommittedResourceController<S, D> {
     pub reservations: Writer<Reservation>,
     /// Hosts, read only.
     pub hypervisors: Store<Hypervisor>,
+    /// Which cluster serves which zone.
+    pub routes: Routes,
     /// The flavor groups.
     pub flavor_groups: FlavorGroupsCache,
     /// Finds hosts.
@@ -63,6 +64,8 @@ pub struct CommittedResourceController<S, D> {
     pub events: Events,
     /// Counts.
     pub metrics: CommitmentMetrics,
+    /// Ids of requests that nobody gave one.
+    pub ids: FreshIds,
     /// The configuration.
     pub settings: Settings,
     /// Wakes slots that a host was found for.
@@ -96,7 +99,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         key: &ObjectKey,
         object: &Arc<CommittedResource>,
     ) -> Result<(Decided, Result<(), Error>), Error> {
-        let request_id = request_id(object);
+        let request_id = self.request_id(object);
         let mut facts = self.reader().facts(key, object);
         let decided = match self.decide(&mut facts, &request_id).await {
             Ok(decided) => decided,
@@ -118,11 +121,16 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         }
         let prefix = format!("{}-", key.name);
         let doubts = self.reservations.store().doubts();
-        for slot in doubts.iter().filter(|slot| slot.cluster == key.cluster && slot.name.starts_with(&prefix)) {
+        for slot in doubts.iter().filter(|slot| slot.name.starts_with(&prefix)) {
             self.reservations.settle(slot).await?;
             (self.wake_slots)(&self.scheduler.settled(&slot_key(slot)));
         }
         Ok(())
+    }
+
+    fn request_id(&self, object: &CommittedResource) -> String {
+        let given = object.annotations().get(labels::CREATOR_REQUEST_ID).filter(|id| !id.is_empty());
+        given.cloned().unwrap_or_else(|| format!("committed-resource-{}", self.ids.fresh()))
     }
 
     fn reader(&self) -> Reader<'_, S> {
@@ -132,6 +140,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             hypervisors: &self.hypervisors,
             flavor_groups: &self.flavor_groups,
             scheduler: &*self.scheduler,
+            routes: &self.routes,
         }
     }
 
@@ -244,9 +253,4 @@ impl<S: Scheduler, D> Drop for Entries<'_, S, D> {
 fn is_failure(ready: &Condition) -> bool {
     let failures = [Reason::Rejected, Reason::Reserving, Reason::DuplicateUuid];
     failures.iter().any(|reason| reason.as_str() == ready.reason) && ready.message != WAITING_FOR_PLACEMENT
-}
-
-fn request_id(object: &CommittedResource) -> String {
-    let given = object.annotations().get(labels::CREATOR_REQUEST_ID).filter(|id| !id.is_empty());
-    given.cloned().unwrap_or_else(|| format!("committed-resource-{}", Uuid::new_v4()))
 }

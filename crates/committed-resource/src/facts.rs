@@ -2,14 +2,15 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
+use berth_cluster::{ObjectKey, Whole};
 use berth_core::{
-    ClusterName, HostName, Resources, SlotKey, SlotName,
+    ClusterName, HostName, Resources, SlotName,
     commitment::{Spec, State},
     flavor::FlavorGroups,
     host::ConditionStatus,
     slot::Slot,
 };
-use berth_crds::{CommitmentState, conditions::commitment::Reason};
+use berth_crds::{CommitmentState, Reservation, conditions::commitment::Reason};
 use berth_scheduler::Shortage;
 use jiff::Timestamp;
 
@@ -20,6 +21,8 @@ pub struct Facts {
     pub name: String,
     /// The cluster that holds it.
     pub cluster: ClusterName,
+    /// The cluster of its zone, when that is another one (D1).
+    pub belongs_to: Option<ClusterName>,
     /// `metadata.generation`.
     pub generation: i64,
     /// `metadata.creationTimestamp`: the rank among commitments that wait for room (U43).
@@ -35,9 +38,15 @@ pub struct Facts {
     /// Its Ready condition.
     pub ready: Option<Ready>,
     /// The object that is served in its place, when two have the same UUID (U14).
-    pub served_instead: Option<String>,
-    /// Its slots.
-    pub slots: Vec<Slot>,
+    pub served_instead: Option<ObjectKey>,
+    /// What each cluster holds of it.
+    pub holdings: BTreeMap<ClusterName, Holding>,
+    /// Where the slots of the wanted spec belong, or why nobody can say.
+    pub site: Result<Site, String>,
+    /// The same for the accepted spec.
+    pub accepted_site: Result<Site, String>,
+    /// A cluster that a person has given up: what it may hold does not keep the commitment (D1).
+    pub forgotten: Option<ClusterName>,
     /// Which names of slots are taken by other objects (U54).
     pub taken: Taken,
     /// The flavor groups, or why they cannot be read.
@@ -48,15 +57,28 @@ pub struct Facts {
     pub room: BTreeMap<HostName, Resources>,
     /// Why the first of its slots in the waiting list of the scheduler found no host.
     pub shortage: Option<Shortage>,
-    /// Why the Reservations of the cluster cannot be read completely, if so: then no slot is created, sized or
-    /// deleted (U47).
-    pub partial: Option<String>,
-    /// Why the hosts of the cluster are not followed, if so: then no slot is placed.
+}
+
+/// What one cluster holds of a commitment.
+#[derive(Clone, Debug)]
+pub struct Holding {
+    /// The slots with its UUID.
+    pub slots: Vec<Slot>,
+    /// Proof that there are no others, or why there may be: then no slot is created, sized or deleted there (U47).
+    pub read: Result<Whole<Reservation>, String>,
+    /// Another object of that cluster has the same UUID: the slots are left to whoever sorts that out (U14).
+    pub shared: bool,
+}
+
+/// Where the slots and hosts of a zone are (document 11 section 9.3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The cluster of its Reservations.
+    pub cluster: ClusterName,
+    /// Why its hosts are not followed, if so: then no slot is placed.
     pub hosts_unknown: Option<String>,
-    /// A Hypervisor of the cluster that cannot be read, and why: then a lack of room proves nothing (U37).
+    /// A Hypervisor that cannot be read, and why: then a lack of room proves nothing (U37).
     pub host_unreadable: Option<String>,
-    /// Clusters whose Reservations cannot be read completely: while there is one the finalizer stays (D1).
-    pub unreadable: Vec<ClusterName>,
 }
 
 /// Tells whether a Reservation of that name exists.
@@ -85,9 +107,27 @@ pub struct Ready {
 }
 
 impl Facts {
-    /// The key of a slot of this commitment.
-    pub fn key(&self, name: &SlotName) -> SlotKey {
-        SlotKey::new(self.cluster.clone(), name.clone())
+    /// The slots where those of the wanted spec belong.
+    pub fn slots(&self) -> &[Slot] {
+        let holding = self.site.as_ref().ok().and_then(|site| self.holdings.get(&site.cluster));
+        holding.map(|holding| &holding.slots[..]).unwrap_or_default()
+    }
+
+    /// The slots of every cluster.
+    pub fn all_slots(&self) -> impl Iterator<Item = &Slot> {
+        self.holdings.values().flat_map(|holding| &holding.slots)
+    }
+
+    /// The clusters of which nobody knows whether they hold slots, and why. One that was given up does not count.
+    pub fn unreadable(&self) -> impl Iterator<Item = (&ClusterName, &str)> {
+        let held = self.holdings.iter().filter_map(|(cluster, holding)| Some((cluster, holding.read.as_ref().err()?)));
+        held.filter(|(cluster, _)| self.forgotten.as_ref() != Some(cluster))
+            .map(|(cluster, why)| (cluster, why.as_str()))
+    }
+
+    /// A Hypervisor of the wanted zone's cluster that cannot be read.
+    pub fn host_unreadable(&self) -> Option<&String> {
+        self.site.as_ref().ok()?.host_unreadable.as_ref()
     }
 
     /// `<object name>-`, the start of every slot name.

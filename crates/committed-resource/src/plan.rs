@@ -5,17 +5,19 @@
 
 use std::collections::BTreeSet;
 
+use berth_cluster::{ObjectKey, Whole};
 use berth_core::{
-    GroupName, HostName, SlotKey, Zone,
+    ClusterName, GroupName, HostName, SlotKey, SlotName, Zone,
     commitment::{Phase, ResourceType, Spec, State},
     flavor::FlavorGroups,
-    planner::{self, PlanError, Release, SlotPlan, Target, Why, World},
+    planner::{self, PlanError, SlotPlan, Target, World},
+    slot::Slot,
 };
-use berth_crds::conditions::commitment::WAITING_FOR_CAPACITY_DATA;
+use berth_crds::{Reservation, conditions::commitment::WAITING_FOR_CAPACITY_DATA};
 use berth_scheduler::{Pin, Placement, Rank, Scheduler, SchedulerError, Shortage, SlotRequest, WholeRequest};
 use jiff::Timestamp;
 
-use crate::facts::Facts;
+use crate::facts::{Facts, Holding, Site};
 
 /// What the look is about, and what it will do.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,10 +26,23 @@ pub struct Plan {
     pub course: Course,
     /// What the kept and new slots are to look like; absent when slots are only released.
     pub target: Option<Target>,
-    /// What has to change.
+    /// What has to change where the slots belong; nothing without `whole`.
     pub slots: SlotPlan,
+    /// Proof that all slots of that cluster are known (U47).
+    pub whole: Option<Whole<Reservation>>,
+    /// Slots that are given up, wherever they are.
+    pub leave: Vec<Leave>,
     /// What happens to the finalizer.
     pub finalizer: Finalizer,
+}
+
+/// A slot that is given up because its commitment holds nothing any more, or holds everything elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leave {
+    /// The slot.
+    pub name: SlotName,
+    /// Proof that the slots of its cluster are all known.
+    pub whole: Whole<Reservation>,
 }
 
 /// Where a commitment stands.
@@ -40,7 +55,9 @@ pub enum Course {
     /// It is being deleted.
     Deleting,
     /// Another object with the same UUID is served (U14).
-    Duplicate(String),
+    Duplicate(ObjectKey),
+    /// It is in another cluster than its zone. Its slots stay as they are (D1).
+    WrongCluster(ClusterName),
     /// Its slots follow its spec.
     Reserve,
     /// Its spec was refused for good: its slots follow the accepted spec.
@@ -117,41 +134,71 @@ pub fn plan(facts: &Facts, limits: Limits, now: Timestamp) -> Plan {
     match facts.was_over().map_or_else(|| facts.spec.phase(now), Phase::Over) {
         Phase::Planned => nothing(facts, Course::Planned),
         Phase::Over(state) => nothing(facts, Course::Over(state)),
-        Phase::Wanted if facts.spec.resource == ResourceType::Cores => cores(facts),
-        Phase::Wanted => memory(facts, limits),
+        Phase::Wanted => wanted(facts, limits),
+    }
+}
+
+fn wanted(facts: &Facts, limits: Limits) -> Plan {
+    match (&facts.belongs_to, &facts.spec.resource) {
+        (Some(cluster), _) => Plan::idle(Course::WrongCluster(cluster.clone())),
+        (None, ResourceType::Cores) => cores(facts),
+        (None, ResourceType::Memory) => memory(facts, limits),
     }
 }
 
 impl Plan {
     fn idle(course: Course) -> Self {
-        Self { course, target: None, slots: SlotPlan::default(), finalizer: Finalizer::Leave }
+        let (slots, finalizer) = (SlotPlan::default(), Finalizer::Leave);
+        Self { course, target: None, slots, whole: None, leave: Vec::new(), finalizer }
+    }
+
+    /// The key of a slot of this plan.
+    pub fn key(&self, name: &SlotName) -> SlotKey {
+        SlotKey::new(self.cluster(), name.clone())
+    }
+
+    /// Where the slots of this plan belong; the cluster `home` for a plan without any.
+    pub fn cluster(&self) -> ClusterName {
+        self.whole.as_ref().map_or_else(ClusterName::home, |whole| whole.cluster().clone())
     }
 
     /// True when there is nothing to do besides the report.
     pub fn is_empty(&self) -> bool {
-        self.slots.is_empty() && self.finalizer == Finalizer::Leave
+        self.slots.is_empty() && self.leave.is_empty() && self.finalizer == Finalizer::Leave
     }
 }
 
 fn deletion(facts: &Facts) -> Plan {
     let served = facts.served_instead.is_none();
-    let slots = if served && facts.partial.is_none() { release_all(facts) } else { SlotPlan::default() };
-    let free = !served || facts.unreadable.is_empty();
+    let leave = if served { leave_all(facts) } else { Vec::new() };
+    let free = !served || facts.unreadable().next().is_none();
     let finalizer = if facts.has_finalizer && free { Finalizer::Remove } else { Finalizer::Leave };
-    Plan { course: Course::Deleting, target: None, slots, finalizer }
+    Plan { leave, finalizer, ..Plan::idle(Course::Deleting) }
 }
 
+/// Gives up what it holds, as far as that can be read.
 fn nothing(facts: &Facts, course: Course) -> Plan {
-    match &facts.partial {
-        Some(why) if !facts.slots.is_empty() => Plan::idle(Course::Unreadable(why.clone())),
-        _ => Plan { slots: release_all(facts), ..Plan::idle(course) },
-    }
+    let unreadable = facts.holdings.values().find(|holding| holding.read.is_err() && !holding.slots.is_empty());
+    let why = unreadable.and_then(|holding| holding.read.as_ref().err());
+    let course = why.map_or(course, |why| Course::Unreadable(why.clone()));
+    Plan { leave: leave_all(facts), ..Plan::idle(course) }
 }
 
-fn release_all(facts: &Facts) -> SlotPlan {
-    let staying = facts.slots.iter().filter(|slot| !slot.terminating);
-    let release = staying.map(|slot| Release { name: slot.name.clone(), why: Why::Surplus, empty: false });
-    SlotPlan { release: release.collect(), ..SlotPlan::default() }
+fn leave_all(facts: &Facts) -> Vec<Leave> {
+    facts.holdings.values().flat_map(leave).collect()
+}
+
+fn leave(holding: &Holding) -> Vec<Leave> {
+    let Ok(whole) = &holding.read else { return Vec::new() };
+    let staying = holding.slots.iter().filter(|slot| !slot.terminating);
+    staying.map(|slot| Leave { name: slot.name.clone(), whole: whole.clone() }).collect()
+}
+
+/// What is left in other clusters after the commitment has changed its zone. It is given up only when the slots in
+/// the new one are in force: for a customer who moves, too much is held for a moment, never too little.
+fn leave_former(facts: &Facts, whole: &Whole<Reservation>) -> Vec<Leave> {
+    let former = facts.holdings.iter().filter(|(cluster, holding)| *cluster != whole.cluster() && !holding.shared);
+    if facts.is_accepted() { former.flat_map(|(_, holding)| leave(holding)).collect() } else { Vec::new() }
 }
 
 /// Cores hold no slots. Until there is capacity data nothing can be said about them (U56); what was accepted stays so.
@@ -163,18 +210,19 @@ fn cores(facts: &Facts) -> Plan {
 }
 
 fn memory(facts: &Facts, limits: Limits) -> Plan {
-    if let Some(why) = &facts.partial {
-        return Plan::idle(Course::Unreadable(why.clone()));
-    }
     if facts.is_rejected() {
         return rolled_back(facts);
     }
+    let place = match place_of(facts, &facts.site) {
+        Ok(place) => place,
+        Err(course) => return Plan::idle(course),
+    };
     if let Err(error) = facts.spec.validate() {
         return Plan::idle(Course::Refused { text: error.to_string(), retry: false, limit: None });
     }
     let max_new_slots = limits.max_new_slots.filter(|_| facts.may_reject());
-    match slots(facts, &facts.spec, max_new_slots) {
-        Ok((target, slots)) => with_slots(facts, Course::Reserve, target, slots),
+    match slots(facts, &facts.spec, place, max_new_slots) {
+        Ok((target, slots)) => with_slots(facts, Course::Reserve, target, slots, place.whole),
         Err(NoPlan::Hindered(why)) => Plan::idle(Course::Hindered(why)),
         Err(NoPlan::Refused(error)) => Plan::idle(Course::Refused {
             text: error.to_string(),
@@ -188,19 +236,41 @@ fn memory(facts: &Facts, limits: Limits) -> Plan {
 /// Keeps up what was accepted before. Without an accepted spec there is nothing to keep; with one that cannot be
 /// planned now the slots stay as they are (document 20 section 19 no. 4).
 fn rolled_back(facts: &Facts) -> Plan {
-    let Some(accepted) = facts.accepted.as_ref().filter(|spec| spec.validate().is_ok()) else {
-        return Plan { slots: release_all(facts), ..Plan::idle(Course::RolledBack) };
+    let place = match place_of(facts, &facts.accepted_site) {
+        Ok(place) => place,
+        Err(course) => return Plan::idle(course),
     };
-    match slots(facts, accepted, None) {
-        Ok((target, slots)) => with_slots(facts, Course::RolledBack, target, slots),
+    let Some(accepted) = facts.accepted.as_ref().filter(|spec| spec.validate().is_ok()) else {
+        return Plan { leave: leave_all(facts), ..Plan::idle(Course::RolledBack) };
+    };
+    match slots(facts, accepted, place, None) {
+        Ok((target, slots)) => with_slots(facts, Course::RolledBack, target, slots, place.whole),
         Err(_) => Plan::idle(Course::RolledBack),
     }
 }
 
-fn with_slots(facts: &Facts, course: Course, target: Target, slots: SlotPlan) -> Plan {
+fn with_slots(facts: &Facts, course: Course, target: Target, slots: SlotPlan, whole: &Whole<Reservation>) -> Plan {
     let holds = !slots.create.is_empty() || !slots.kept.is_empty();
     let finalizer = if holds && !facts.has_finalizer { Finalizer::Add } else { Finalizer::Leave };
-    Plan { course, target: Some(target), slots, finalizer }
+    let settled = course == Course::Reserve && slots.is_empty();
+    let leave = if settled { leave_former(facts, whole) } else { Vec::new() };
+    Plan { course, target: Some(target), slots, whole: Some(whole.clone()), leave, finalizer }
+}
+
+/// Where slots belong, what is there, and the proof that it is everything.
+#[derive(Clone, Copy)]
+struct PlaceOf<'a> {
+    site: &'a Site,
+    slots: &'a [Slot],
+    whole: &'a Whole<Reservation>,
+}
+
+fn place_of<'a>(facts: &'a Facts, site: &'a Result<Site, String>) -> Result<PlaceOf<'a>, Course> {
+    let site = site.as_ref().map_err(|why| Course::Hindered(why.clone()))?;
+    let unwatched = || Course::Unreadable(format!("the Reservations of cluster {} are not watched", site.cluster));
+    let holding = facts.holdings.get(&site.cluster).ok_or_else(unwatched)?;
+    let whole = holding.read.as_ref().map_err(|why| Course::Unreadable(why.clone()))?;
+    Ok(PlaceOf { site, slots: &holding.slots, whole })
 }
 
 enum NoPlan {
@@ -209,7 +279,12 @@ enum NoPlan {
 }
 
 /// Unreadable flavor groups hinder only plans that need one: what is complete or has to shrink does not.
-fn slots(facts: &Facts, spec: &Spec, max_new_slots: Option<u64>) -> Result<(Target, SlotPlan), NoPlan> {
+fn slots(
+    facts: &Facts,
+    spec: &Spec,
+    place: PlaceOf<'_>,
+    max_new_slots: Option<u64>,
+) -> Result<(Target, SlotPlan), NoPlan> {
     let none = FlavorGroups::default();
     let (groups, unreadable) = match &facts.groups {
         Ok(groups) => (&**groups, facts.outdated.as_ref()),
@@ -217,8 +292,8 @@ fn slots(facts: &Facts, spec: &Spec, max_new_slots: Option<u64>) -> Result<(Targ
     };
     let target = target(facts, spec);
     let taken = &*facts.taken.0;
-    let world = World { groups, slots: &facts.slots, room: &facts.room, taken: &|name| taken(name), max_new_slots };
-    match (planner::plan(&target, &world), unreadable, &facts.hosts_unknown) {
+    let world = World { groups, slots: place.slots, room: &facts.room, taken: &|name| taken(name), max_new_slots };
+    match (planner::plan(&target, &world), unreadable, &place.site.hosts_unknown) {
         (Ok(slots), _, Some(why)) if needs_hosts(&slots) => Err(NoPlan::Hindered(why.clone())),
         (Ok(slots), _, _) => Ok((target, slots)),
         (Err(PlanError::GroupNotFound { .. } | PlanError::GroupWithoutFlavors(_)), Some(why), _) => {
@@ -261,8 +336,8 @@ pub async fn decide<S: Scheduler>(
     wake: &mut Vec<SlotKey>,
 ) -> Result<Decided, SchedulerError> {
     loop {
-        let mut decided = Decided::undecided(facts, plan(facts, limits, now));
-        let full = match pin(facts, &mut decided, scheduler).await {
+        let mut decided = Decided::undecided(plan(facts, limits, now));
+        let full = match pin(&mut decided, scheduler).await {
             Ok(None) => match place(facts, &mut decided, scheduler, placing).await {
                 Ok(()) => return Ok(decided),
                 Err(error) => Err(error),
@@ -276,12 +351,8 @@ pub async fn decide<S: Scheduler>(
 }
 
 /// Keeps room for slots that grow in place, or says which host has none after all.
-async fn pin<S: Scheduler>(
-    facts: &Facts,
-    decided: &mut Decided,
-    scheduler: &S,
-) -> Result<Option<HostName>, SchedulerError> {
-    for pin in pins(facts, &decided.plan) {
+async fn pin<S: Scheduler>(decided: &mut Decided, scheduler: &S) -> Result<Option<HostName>, SchedulerError> {
+    for pin in pins(&decided.plan) {
         decided.assumed.push(pin.key.clone());
         if !scheduler.pin(&pin).await? {
             return Ok(Some(pin.host));
@@ -290,10 +361,10 @@ async fn pin<S: Scheduler>(
     Ok(None)
 }
 
-fn pins(facts: &Facts, plan: &Plan) -> Vec<Pin> {
+fn pins(plan: &Plan) -> Vec<Pin> {
     let pin = |update: &planner::Update| {
         Some(Pin {
-            key: facts.key(&update.name),
+            key: plan.key(&update.name),
             host: update.enlarge_on.clone()?,
             size: update.size,
             zone: plan.target.as_ref()?.zone.clone(),
@@ -323,8 +394,8 @@ fn whole_request(facts: &Facts, plan: &Plan, placing: &Placing) -> WholeRequest 
     let smaller = |update: &&planner::Update| update.enlarge_on.is_none();
     WholeRequest {
         slots: plan.slots.create.iter().map(|new| slot_request(facts, plan, new, placing)).collect(),
-        release: plan.slots.release.iter().map(|release| facts.key(&release.name)).collect(),
-        shrink: plan.slots.update.iter().filter(smaller).map(|update| (facts.key(&update.name), update.size)).collect(),
+        release: plan.slots.release.iter().map(|release| plan.key(&release.name)).collect(),
+        shrink: plan.slots.update.iter().filter(smaller).map(|update| (plan.key(&update.name), update.size)).collect(),
         all_or_nothing: plan.course == Course::Reserve && facts.may_reject(),
         existing: false,
     }
@@ -334,7 +405,7 @@ fn slot_request(facts: &Facts, plan: &Plan, new: &planner::NewSlot, placing: &Pl
     let (project, zone) =
         plan.target.as_ref().map_or_else(Default::default, |target| (target.project.clone(), target.zone.clone()));
     SlotRequest {
-        key: facts.key(&new.name),
+        key: plan.key(&new.name),
         rank: Rank { created_unix: facts.created.as_second(), commitment: facts.spec.uuid.clone(), number: new.number },
         project,
         zone,
@@ -348,9 +419,8 @@ fn slot_request(facts: &Facts, plan: &Plan, new: &planner::NewSlot, placing: &Pl
 }
 
 impl Decided {
-    fn undecided(facts: &Facts, plan: Plan) -> Self {
+    fn undecided(plan: Plan) -> Self {
         let hosts = vec![None; plan.slots.create.len()];
-        debug_assert!(facts.partial.is_none() || plan.slots.is_empty(), "U47");
         Self { plan, hosts, shortage: None, assumed: Vec::new() }
     }
 
@@ -363,7 +433,7 @@ impl Decided {
     /// How many of the plan's slots have a host, or could have one: `r` in the texts (U45).
     pub fn could_be_placed(&self, facts: &Facts) -> usize {
         let kept: BTreeSet<_> = self.plan.slots.kept.iter().collect();
-        let placed = facts.slots.iter().filter(|slot| slot.target_host.is_some() && kept.contains(&slot.name));
+        let placed = facts.slots().iter().filter(|slot| slot.target_host.is_some() && kept.contains(&slot.name));
         placed.count() + self.hosts.iter().flatten().count()
     }
 

@@ -3,11 +3,12 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use berth_cluster::{
-    Entry, FlavorGroupsCache, ObjectKey, Store,
+    Entry, FlavorGroupsCache, Malformed, ObjectKey, Routes, Store, Whole,
     indexes::{COMMITMENT_BY_UUID, RESERVATION_BY_COMMITMENT},
 };
 use berth_core::{
-    ClusterName, HostName, Resources, SlotName, flavor::FlavorGroups, host::ConditionStatus, planner, slot::Slot,
+    ClusterName, HostName, Resources, SlotKey, SlotName, Zone, flavor::FlavorGroups, host::ConditionStatus, planner,
+    slot::Slot,
 };
 use berth_crds::{
     CommittedResource, Hypervisor, Reservation, ReservationType,
@@ -18,7 +19,7 @@ use berth_scheduler::{Scheduler, Shortage};
 use kube::ResourceExt;
 
 use crate::{
-    facts::{Facts, Ready, Taken},
+    facts::{Facts, Holding, Ready, Site, Taken},
     slot_key,
 };
 
@@ -29,6 +30,7 @@ pub(crate) struct Reader<'a, S> {
     pub(crate) hypervisors: &'a Store<Hypervisor>,
     pub(crate) flavor_groups: &'a FlavorGroupsCache,
     pub(crate) scheduler: &'a S,
+    pub(crate) routes: &'a Routes,
 }
 
 impl<S: Scheduler> Reader<'_, S> {
@@ -36,114 +38,147 @@ impl<S: Scheduler> Reader<'_, S> {
         let known = self.flavor_groups.get();
         let outdated = known.as_ref().ok().and_then(|known| Some(known.outdated.as_ref()?.error.to_string()));
         let groups = known.map(|known| known.groups).map_err(|error| error.to_string());
-        let (slots, shortage) = self.slots(key, object);
-        let partial = self.partial(key, object);
+        let (spec, accepted) = (facts::spec(object), facts::accepted_spec(object));
+        let holdings = self.holdings(key, object);
+        let site = self.site(&spec.zone);
         Facts {
             name: object.name_any(),
             cluster: key.cluster.clone(),
+            belongs_to: self.belongs_to(key, object),
             generation: object.metadata.generation.unwrap_or_default(),
             created: object.metadata.creation_timestamp.as_ref().map(|time| time.0).unwrap_or_default(),
             deleting: object.metadata.deletion_timestamp.is_some(),
             has_finalizer: object.finalizers().iter().any(|finalizer| finalizer == labels::RELEASE_SLOTS),
-            spec: facts::spec(object),
-            accepted: facts::accepted_spec(object),
             ready: ready(object),
             served_instead: self.served_instead(key, object),
-            room: self.room(&slots, object, groups.as_deref().ok()),
-            slots,
-            taken: self.taken(key),
+            room: self.room(&holdings, object, groups.as_deref().ok()),
+            shortage: self.shortage(&holdings, site.as_ref().ok()),
+            holdings,
+            accepted_site: accepted.as_ref().map_or_else(|| site.clone(), |accepted| self.site(&accepted.zone)),
+            site,
+            forgotten: object.annotations().get(labels::FORGET_CLUSTER).map(|name| name.as_str().into()),
+            taken: self.taken(),
             groups,
             outdated,
-            shortage,
-            hosts_unknown: self.hypervisors.followed(&key.cluster).err().map(|partial| partial.to_string()),
-            host_unreadable: self.host_unreadable(key),
-            unreadable: unreadable(key, object, partial.as_ref()),
-            partial,
+            spec,
+            accepted,
         }
     }
 
-    /// The slots with the commitment's UUID, and why the first that waits for a host found none.
-    fn slots(&self, key: &ObjectKey, object: &CommittedResource) -> (Vec<Slot>, Option<Shortage>) {
-        let entries = self.reservations.select(&RESERVATION_BY_COMMITMENT, &object.spec.commitment_uuid);
-        let mut shortage = None;
-        let mut slot = |entry: Entry<Reservation>| {
-            let mut slot = facts::slot(&entry.object);
-            if slot.target_host.is_none()
-                && let Some(why) = self.scheduler.waiting(&slot_key(&entry.key))
-            {
-                slot.waiting = true;
-                shortage.get_or_insert(why);
-            }
-            slot
+    /// The slots with the commitment's UUID in every cluster of Reservations.
+    fn holdings(&self, key: &ObjectKey, object: &CommittedResource) -> BTreeMap<ClusterName, Holding> {
+        let holding = |cluster: &ClusterName| Holding {
+            slots: Vec::new(),
+            read: self.whole(cluster, key, object),
+            shared: self.same_uuid(object).iter().any(|other| other.key.cluster == *cluster && other.key != *key),
         };
-        let slots = entries
-            .into_iter()
-            .filter(|entry| entry.key.cluster == key.cluster && is_slot(&entry.object))
-            .map(&mut slot)
-            .collect();
-        (slots, shortage)
+        let clusters = self.reservations.clusters();
+        let mut all: BTreeMap<_, _> =
+            clusters.into_iter().map(|cluster| (cluster.clone(), holding(&cluster))).collect();
+        let entries = self.reservations.select(&RESERVATION_BY_COMMITMENT, &object.spec.commitment_uuid);
+        for entry in entries.into_iter().filter(|entry| is_slot(&entry.object)) {
+            if let Some(holding) = all.get_mut(&entry.key.cluster) {
+                holding.slots.push(self.slot(&entry));
+            }
+        }
+        all
     }
 
-    fn host_unreadable(&self, key: &ObjectKey) -> Option<String> {
+    fn slot(&self, entry: &Entry<Reservation>) -> Slot {
+        let mut slot = facts::slot(&entry.object);
+        slot.waiting = slot.target_host.is_none() && self.scheduler.waiting(&slot_key(&entry.key)).is_some();
+        slot
+    }
+
+    /// Proof that the slots of this commitment are all known, or why they may not be. A Reservation that cannot be read
+    /// counts when it looks like one of them; those of others must not keep this commitment from being served.
+    fn whole(
+        &self,
+        cluster: &ClusterName,
+        key: &ObjectKey,
+        object: &CommittedResource,
+    ) -> Result<Whole<Reservation>, String> {
+        let prefix = format!("{}-", key.name);
+        let uuid = object.spec.commitment_uuid.as_str();
+        let ours = |one: &Malformed| {
+            one.key.name.starts_with(&prefix)
+                || one.raw["spec"]["committedResourceReservation"]["commitmentUUID"] == uuid
+        };
+        let complete = self.reservations.complete_for(cluster, ours);
+        complete.map(|complete| complete.whole()).map_err(|partial| partial.to_string())
+    }
+
+    /// Why the first slot that waits for a host found none.
+    fn shortage(&self, holdings: &BTreeMap<ClusterName, Holding>, site: Option<&Site>) -> Option<Shortage> {
+        let cluster = &site?.cluster;
+        let waiting = holdings.get(cluster)?.slots.iter().find(|slot| slot.waiting)?;
+        self.scheduler.waiting(&SlotKey::new(cluster.clone(), waiting.name.clone()))
+    }
+
+    /// Where the slots and the hosts of a zone are.
+    fn site(&self, zone: &Zone) -> Result<Site, String> {
+        let slots = self.routes.target::<Reservation>(Some(zone.as_str())).map_err(|error| error.to_string())?;
+        let hosts = self.routes.target::<Hypervisor>(Some(zone.as_str())).map_err(|error| error.to_string())?;
+        Ok(Site {
+            cluster: slots,
+            hosts_unknown: self.hypervisors.followed(&hosts).err().map(|partial| partial.to_string()),
+            host_unreadable: self.host_unreadable(&hosts),
+        })
+    }
+
+    fn host_unreadable(&self, cluster: &ClusterName) -> Option<String> {
         let malformed = self.hypervisors.malformed();
-        let one = malformed.iter().find(|one| one.key.cluster == key.cluster)?;
+        let one = malformed.iter().find(|one| one.key.cluster == *cluster)?;
         Some(format!("Hypervisor {} cannot be read, correct or delete it: {}", one.key.name, one.error))
     }
 
-    /// Of two objects with one UUID the one with the canonical name is served, else the first by name (U14).
-    fn served_instead(&self, key: &ObjectKey, object: &CommittedResource) -> Option<String> {
-        let uuid = &object.spec.commitment_uuid;
-        let mut same = self.commitments.select(&COMMITMENT_BY_UUID, uuid);
-        same.retain(|entry| entry.key.cluster == key.cluster);
-        let canonical = names::commitment(uuid);
-        let served = same.iter().find(|entry| *entry.key.name == *canonical).or(same.first())?;
-        (served.key != *key).then(|| served.key.name.to_string())
+    fn belongs_to(&self, key: &ObjectKey, object: &CommittedResource) -> Option<ClusterName> {
+        let cluster = self.routes.target::<CommittedResource>(Some(&object.spec.availability_zone)).ok()?;
+        (cluster != key.cluster).then_some(cluster)
+    }
+
+    fn same_uuid(&self, object: &CommittedResource) -> Vec<Entry<CommittedResource>> {
+        self.commitments.select(&COMMITMENT_BY_UUID, &object.spec.commitment_uuid)
+    }
+
+    /// Of several objects with one UUID the one in the cluster of its zone is served, then the one with the canonical
+    /// name, then the first (U14).
+    fn served_instead(&self, key: &ObjectKey, object: &CommittedResource) -> Option<ObjectKey> {
+        let canonical = names::commitment(&object.spec.commitment_uuid);
+        let same = self.same_uuid(object);
+        let rank = |entry: &&Entry<CommittedResource>| {
+            let misplaced = self.belongs_to(&entry.key, &entry.object).is_some();
+            (misplaced, *entry.key.name != *canonical, entry.key.name.clone(), entry.key.cluster.clone())
+        };
+        let served = same.iter().min_by_key(rank)?;
+        (served.key != *key).then(|| served.key.clone())
     }
 
     fn room(
         &self,
-        slots: &[Slot],
+        holdings: &BTreeMap<ClusterName, Holding>,
         object: &CommittedResource,
         groups: Option<&FlavorGroups>,
     ) -> BTreeMap<HostName, Resources> {
         let group = groups.and_then(|groups| groups.get(&object.spec.flavor_group_name.as_str().into()));
-        let hosts = group.into_iter().flat_map(|group| planner::enlargeable(slots, group));
+        let slots = holdings.values().map(|holding| &holding.slots);
+        let hosts =
+            group.into_iter().flat_map(|group| slots.clone().flat_map(|slots| planner::enlargeable(slots, group)));
         hosts.filter_map(|host| Some((host.clone(), self.scheduler.room(host)?))).collect()
     }
 
-    fn taken(&self, key: &ObjectKey) -> Taken {
-        let (reservations, cluster) = (self.reservations.clone(), key.cluster.clone());
+    /// Names are taken by what any cluster has: two slots of one name could not be told apart by people.
+    fn taken(&self) -> Taken {
+        let (reservations, clusters) = (self.reservations.clone(), self.reservations.clusters());
         Taken(Arc::new(move |name: &SlotName| {
-            reservations.get(&ObjectKey::new(cluster.clone(), name.as_str())).is_some()
+            clusters.iter().any(|cluster| reservations.get(&ObjectKey::new(cluster.clone(), name.as_str())).is_some())
         }))
-    }
-
-    /// Why the slots of this commitment may not all be known. A Reservation that cannot be read counts when it looks
-    /// like one of them; those of others must not keep this commitment from being served.
-    fn partial(&self, key: &ObjectKey, object: &CommittedResource) -> Option<String> {
-        if let Err(partial) = self.reservations.followed(&key.cluster) {
-            return Some(partial.to_string());
-        }
-        let prefix = format!("{}-", key.name);
-        let ours = |raw: &serde_json::Value| {
-            raw["spec"]["committedResourceReservation"]["commitmentUUID"] == object.spec.commitment_uuid.as_str()
-        };
-        let malformed = self.reservations.malformed();
-        let one = malformed.iter().find(|one| one.key.name.starts_with(&prefix) || ours(&one.raw))?;
-        Some(format!("Reservation {} cannot be read, correct or delete it: {}", one.key.name, one.error))
     }
 }
 
 /// Other types may carry the data of a commitment in old objects; they are not ours.
 fn is_slot(object: &Reservation) -> bool {
     object.spec.type_ == ReservationType::CommittedResourceReservation
-}
-
-/// The clusters that keep the finalizer, except one that a person has given up (D1).
-fn unreadable(key: &ObjectKey, object: &CommittedResource, partial: Option<&String>) -> Vec<ClusterName> {
-    let forgotten = object.annotations().get(labels::FORGET_CLUSTER);
-    let cluster = partial.map(|_| key.cluster.clone());
-    cluster.into_iter().filter(|cluster| forgotten.is_none_or(|name| name != cluster.as_str())).collect()
 }
 
 fn ready(object: &CommittedResource) -> Option<Ready> {

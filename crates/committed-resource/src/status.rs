@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use berth_core::commitment::State;
-use berth_core::{backoff::retry_delay, slot::Standing, summary::Summary};
+use berth_cluster::ObjectKey;
+use berth_core::{ClusterName, backoff::retry_delay, commitment::State, slot::Standing, summary::Summary};
 use berth_crds::{
     CommitmentState, CommittedResource, CommittedResourceStatus, Condition,
     conditions::{
@@ -17,7 +17,7 @@ use berth_scheduler::Shortage;
 use jiff::Timestamp;
 
 use crate::{
-    facts::Facts,
+    facts::{Facts, Holding},
     plan::{Course, Decided},
 };
 
@@ -77,13 +77,14 @@ fn says(after: &Facts, decided: &Decided) -> Option<Says> {
         Course::Planned => Some(Says::no(Reason::Planned, texts::NOT_YET_ACTIVE)),
         Course::Over(state) => Some(Says::no(Reason::Inactive(over(*state)), texts::NO_LONGER_ACTIVE)),
         Course::Deleting => releasing(after),
-        Course::Duplicate(served) => {
-            let detail = format!("{served} has the same spec.commitmentUUID and is served; delete one of the two");
-            Some(Says::no(Reason::DuplicateUuid, texts::NOT_SERVED).detailed(Some(detail)))
-        }
+        Course::Duplicate(served) => Some(duplicate(after, served)),
+        Course::WrongCluster(cluster) => Some(misplaced(after, cluster)),
         Course::Unreadable(_) if after.verdict().is_some_and(|said| said.reason != Some(Reason::Reserving)) => None,
         Course::Hindered(_) if after.is_rejected() => None,
-        Course::Hindered(why) if after.deleting => Some(still_there(after, Some(why.clone()))),
+        Course::Hindered(why) if after.deleting => {
+            let first = after.unreadable().next().map_or(&after.cluster, |(cluster, _)| cluster);
+            Some(still_there(first, Some(why.clone())))
+        }
         Course::Unreadable(why) | Course::Hindered(why) => Some(Says::no(Reason::Reserving, why.as_str())),
         Course::Refused { text, retry, .. } => {
             Some(Says::no(if *retry { Reason::Reserving } else { Reason::Rejected }, text.as_str()))
@@ -93,15 +94,34 @@ fn says(after: &Facts, decided: &Decided) -> Option<Says> {
     }
 }
 
-/// What keeps a commitment from going away (D1).
-fn releasing(after: &Facts) -> Option<Says> {
-    let held = || after.slots.iter().find(|slot| slot.terminating);
-    let kept_by = || held().map(|slot| format!("{} is kept by its finalizers", slot.name));
-    (after.partial.is_some() || held().is_some()).then(|| still_there(after, after.partial.clone().or_else(kept_by)))
+fn duplicate(after: &Facts, served: &ObjectKey) -> Says {
+    let place = if served.cluster == after.cluster { String::new() } else { format!(" of cluster {}", served.cluster) };
+    let detail =
+        format!("{}{place} has the same spec.commitmentUUID and is served; delete one of the two", served.name);
+    Says::no(Reason::DuplicateUuid, texts::NOT_SERVED).detailed(Some(detail))
 }
 
-fn still_there(after: &Facts, why: Option<String>) -> Says {
-    let cluster = after.unreadable.first().unwrap_or(&after.cluster);
+fn misplaced(after: &Facts, cluster: &ClusterName) -> Says {
+    let (zone, here) = (&after.spec.zone, &after.cluster);
+    let message = format!("{} {zone} belongs to cluster {cluster}", texts::WRONG_CLUSTER);
+    let detail =
+        format!("create the commitment there, then delete this one; its slots in cluster {here} stay until then");
+    Says::no(Reason::WrongCluster, message).detailed(Some(detail))
+}
+
+/// What keeps a commitment from going away (D1).
+fn releasing(after: &Facts) -> Option<Says> {
+    if let Some((cluster, why)) = after.unreadable().next() {
+        return Some(still_there(cluster, Some(why.to_owned())));
+    }
+    let held = |(cluster, holding): (_, &Holding)| {
+        let slot = holding.slots.iter().find(|slot| slot.terminating)?;
+        Some(still_there(cluster, Some(format!("{} is kept by its finalizers", slot.name))))
+    };
+    after.holdings.iter().find_map(held)
+}
+
+fn still_there(cluster: &ClusterName, why: Option<String>) -> Says {
     Says::no(Reason::Releasing, texts::waiting_for_slots(cluster.as_str())).detailed(why)
 }
 
@@ -109,14 +129,14 @@ fn reserve(after: &Facts, decided: &Decided) -> Says {
     let total = decided.plan.slots.total();
     if decided.is_refused(after) {
         let message = texts::insufficient_capacity(decided.could_be_placed(after), total);
-        let reason = if after.host_unreadable.is_some() { Reason::Reserving } else { Reason::Rejected };
+        let reason = if after.host_unreadable().is_some() { Reason::Reserving } else { Reason::Rejected };
         return Says::no(reason, message).detailed(shortage(after, decided));
     }
-    let staying = after.slots.iter().filter(|slot| !slot.terminating);
+    let staying = after.slots().iter().filter(|slot| !slot.terminating);
     let standings: Vec<_> = staying.map(|slot| slot.standing(after.generation)).collect();
     if decided.shortage.is_some() || standings.contains(&Standing::Failed) {
-        let placed = after.slots.iter().filter(|slot| slot.target_host.is_some()).count();
-        let final_ = after.may_reject() && after.host_unreadable.is_none();
+        let placed = after.slots().iter().filter(|slot| slot.target_host.is_some()).count();
+        let final_ = after.may_reject() && after.host_unreadable().is_none();
         let reason = if final_ { Reason::Rejected } else { Reason::Reserving };
         return Says::no(reason, texts::insufficient_capacity(placed, total)).detailed(shortage(after, decided));
     }
@@ -132,7 +152,7 @@ fn shortage(after: &Facts, decided: &Decided) -> Option<String> {
     let zone = &after.spec.zone;
     let nothing_there = format!("; no host is in zone {zone}, correct spec.availabilityZone or label hosts with it");
     let hint = if nothing_in_zone(shortage) { nothing_there.as_str() } else { "" };
-    let unreadable = after.host_unreadable.as_ref().map(|host| format!("; {host}")).unwrap_or_default();
+    let unreadable = after.host_unreadable().map(|host| format!("; {host}")).unwrap_or_default();
     Some(format!("{shortage}{hint}{unreadable}"))
 }
 

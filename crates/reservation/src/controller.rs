@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use berth_cluster::{
-    Entry, Event, EventKind, Events, FlavorGroupsCache, Guard, Next, ObjectKey, Store, WriteError, Writer, Written,
+    Entry, Event, EventKind, Events, FlavorGroupsCache, Guard, Next, ObjectKey, Routes, Store, WriteError, Writer,
+    Written,
     indexes::{COMMITMENT_BY_UUID, RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST},
 };
-use berth_core::{HostName, SlotKey, slot::Slot};
+use berth_core::{ClusterName, HostName, SlotKey, slot::Slot};
 use berth_crds::{
     CommittedResource, Hypervisor, Reservation,
     conditions::{
@@ -19,10 +20,9 @@ use berth_crds::{
 use berth_scheduler::{
     DomainNames, PipelineChoice, Placed, Placement, Scheduler, SchedulerError, SlotRequest, WakeSlots, WholeRequest,
 };
-use berth_telemetry::clock::Clock;
+use berth_telemetry::{clock::Clock, ids::FreshIds};
 use kube::{Resource, ResourceExt};
 use tracing::{debug, info};
-use uuid::Uuid;
 
 use crate::{
     error::Error,
@@ -52,6 +52,8 @@ pub struct Parts<S, D> {
     pub commitments: Store<CommittedResource>,
     /// Hosts, read only.
     pub hypervisors: Store<Hypervisor>,
+    /// Which cluster serves which zone.
+    pub routes: Routes,
     /// The flavor groups.
     pub flavor_groups: FlavorGroupsCache,
     /// Finds hosts.
@@ -64,6 +66,8 @@ pub struct Parts<S, D> {
     pub events: Events,
     /// Counts.
     pub metrics: ReservationMetrics,
+    /// Ids of requests that nobody gave one.
+    pub ids: FreshIds,
     /// The configuration.
     pub settings: Settings,
     /// Wakes slots that a host was found for.
@@ -134,32 +138,36 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     fn read(&self, key: &ObjectKey, object: &Reservation) -> Facts {
         let slot = facts::slot(object);
         let outcome = object.status.as_ref().and_then(|status| status.committed_resource_reservation.as_ref());
+        let hosts = self.parts.routes.target::<Hypervisor>(Some(slot.zone.as_str())).ok();
+        let followed = |cluster: &ClusterName| self.parts.hypervisors.followed(cluster).is_ok();
         Facts {
             has_confirmed_vms: outcome.is_some_and(|outcome| !outcome.allocations.is_empty()),
-            host: slot.target_host.as_ref().map_or(HostFact::Exists, |host| self.host(key, host)),
+            host: slot.target_host.as_ref().map_or(HostFact::Exists, |host| self.host(hosts.as_ref(), host)),
             verdict: self.parts.scheduler.verdict(&slot_key(key)),
-            former_is_good: slot.status_host.as_ref().is_some_and(|host| self.is_good(key, host, &slot)),
-            hosts_are_followed: self.parts.hypervisors.followed(&key.cluster).is_ok(),
+            former_is_good: slot.status_host.as_ref().is_some_and(|host| self.is_good(hosts.as_ref(), host, &slot)),
+            hosts_are_followed: hosts.as_ref().is_some_and(followed),
             slot,
         }
     }
 
-    fn is_good(&self, key: &ObjectKey, host: &HostName, slot: &Slot) -> bool {
-        let host = self.parts.hypervisors.get(&ObjectKey::new(key.cluster.clone(), host.as_str()));
+    fn is_good(&self, hosts: Option<&ClusterName>, host: &HostName, slot: &Slot) -> bool {
+        let key = hosts.map(|cluster| ObjectKey::new(cluster.clone(), host.as_str()));
+        let host = key.and_then(|key| self.parts.hypervisors.get(&key));
         host.is_some_and(|host| host.labels().get(labels::ZONE).is_some_and(|zone| *zone == *slot.zone.as_str()))
     }
 
-    /// A host whose object cannot be read exists; only a complete read proves an absence (U36).
-    fn host(&self, key: &ObjectKey, host: &HostName) -> HostFact {
+    /// A host whose object cannot be read exists; only a complete read of the cluster of the zone proves an absence
+    /// (U36). What is wrong with a host of another cluster, the capacity view knows.
+    fn host(&self, hosts: Option<&ClusterName>, host: &HostName) -> HostFact {
         let store = &self.parts.hypervisors;
-        let host_key = ObjectKey::new(key.cluster.clone(), host.as_str());
-        if store.get(&host_key).is_some() {
+        let exists = |cluster: ClusterName| store.get(&ObjectKey::new(cluster, host.as_str())).is_some();
+        if store.clusters().into_iter().any(exists) {
             self.missing.forget(host);
             return HostFact::Exists;
         }
-        match store.complete(&key.cluster) {
-            Ok(_) => HostFact::Missing(self.missing.noticed(host)),
-            Err(_) => HostFact::Unreadable,
+        match hosts.map(|cluster| store.complete(cluster)) {
+            Some(Ok(complete)) => HostFact::Missing(self.missing.noticed(host), complete.whole()),
+            Some(Err(_)) | None => HostFact::Unreadable,
         }
     }
 
@@ -184,7 +192,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     /// together (U36).
     async fn revoke_all(&self, key: &ObjectKey, object: &Arc<Reservation>, why: &Revocation) -> Result<(), Error> {
         self.revoke(key, object, why).await?;
-        let Revocation::HostGone(host) = why else { return Ok(()) };
+        let Revocation::HostGone(host, _) = why else { return Ok(()) };
         let slot = facts::slot(object);
         let on_host = self.store().select(&RESERVATION_BY_HOST, host.as_str()).into_iter();
         let others = on_host.filter(|entry| entry.key.cluster == key.cluster && is_slot(&entry.object));
@@ -204,7 +212,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     async fn revoke(&self, key: &ObjectKey, object: &Arc<Reservation>, why: &Revocation) -> Result<(), Error> {
         let mut bare = Reservation::clone(object);
         bare.spec.target_host = None;
-        if let (Revocation::HostGone(_), Some(data)) = (why, &mut bare.spec.committed_resource_reservation) {
+        if let (Revocation::HostGone(..), Some(data)) = (why, &mut bare.spec.committed_resource_reservation) {
             data.allocations.clear();
         }
         match self.parts.reservations.patch(key, object, &bare, Guard::Version).await? {
@@ -257,7 +265,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         let domain_name =
             self.parts.domain_names.resolve(&domain.as_str().into()).await.map_err(|error| unavailable(&error))?;
         let uuid = data.commitment_uuid.unwrap_or_default();
-        let request_id = request_id(object);
+        let request_id = self.request_id(object);
         let context = Context {
             groups: &groups,
             pipelines: &self.parts.settings.pipelines,
@@ -268,6 +276,11 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         let own = request(slot_key(key), &facts::slot(object), context)?;
         let others = self.others(key, &uuid).into_iter().filter_map(|(key, slot)| request(key, &slot, context).ok());
         Ok([own].into_iter().chain(others).collect())
+    }
+
+    fn request_id(&self, object: &Reservation) -> String {
+        let given = object.annotations().get(labels::CREATOR_REQUEST_ID).filter(|id| !id.is_empty());
+        given.cloned().unwrap_or_else(|| format!("committed-resource-{}", self.parts.ids.fresh()))
     }
 
     fn created(&self, uuid: &str) -> i64 {
@@ -306,7 +319,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     async fn target(&self, key: &ObjectKey, object: &Arc<Reservation>, host: &HostName) -> Result<(), Error> {
         let mut placed = Reservation::clone(object);
         placed.spec.target_host = Some(host.to_string());
-        debug!(slot = %key.name, %host, request_id = request_id(object), "placing");
+        debug!(slot = %key.name, %host, "placing");
         let written = self.parts.reservations.patch(key, object, &placed, Guard::Version).await;
         if let Err(WriteError::Unknown { .. }) = &written {
             self.parts.scheduler.in_doubt(&slot_key(key));
@@ -351,11 +364,6 @@ fn nameless() -> Says {
 fn unavailable(error: &SchedulerError) -> Says {
     let message = "the scheduler cannot decide at the moment";
     Says::new(Status::Unknown, Reason::SchedulerUnavailable, message).detailed(error.to_string())
-}
-
-fn request_id(object: &Reservation) -> String {
-    let given = object.annotations().get(labels::CREATOR_REQUEST_ID).filter(|id| !id.is_empty());
-    given.cloned().unwrap_or_else(|| format!("committed-resource-{}", Uuid::new_v4()))
 }
 
 fn slot_key(key: &ObjectKey) -> SlotKey {

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use berth_cluster::Whole;
 use berth_core::slot::Slot;
+use berth_crds::Hypervisor;
 use berth_scheduler::Verdict;
 
 /// A slot and the host that it names.
@@ -18,17 +20,17 @@ pub struct Facts {
     pub verdict: Verdict,
     /// `status.host`, where it was in force, exists and is in the slot's zone.
     pub former_is_good: bool,
-    /// The hosts of the cluster are followed: without that no host can be chosen.
+    /// The hosts of the zone's cluster are followed: without that no host can be chosen.
     pub hosts_are_followed: bool,
 }
 
 /// What is known of the host that a slot names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostFact {
     /// It exists, whatever its state.
     Exists,
     /// It is absent from a complete read, and has been for this long as far as this process knows (U36).
-    Missing(Duration),
-    /// The hosts of its cluster cannot be read completely: nothing follows from its absence.
+    Missing(Duration, Whole<Hypervisor>),
+    /// The hosts of the zone's cluster cannot be read completely: nothing follows from its absence.
     Unreadable,
 }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use berth_cluster::Whole;
 use berth_core::{HostName, host::Amounts};
-use berth_crds::conditions::reservation as texts;
+use berth_crds::{Hypervisor, conditions::reservation as texts};
 use berth_scheduler::Verdict;
 
 use crate::facts::{Facts, HostFact};
@@ -46,8 +47,8 @@ pub enum Step {
 pub enum Revocation {
     /// Somebody cleared `targetHost`.
     Cleared,
-    /// The host has gone.
-    HostGone(HostName),
+    /// The host has gone, as a complete read has shown.
+    HostGone(HostName, Whole<Hypervisor>),
     /// `targetHost` names no host.
     NoSuchHost(HostName),
     /// The host is in another zone.
@@ -86,11 +87,13 @@ pub fn plan(facts: &Facts, delays: Delays) -> Plan {
 fn on_host(facts: &Facts, host: &HostName, delays: Delays) -> Plan {
     let in_force = facts.slot.is_ready() && facts.slot.is_placed();
     let holds = in_force || !facts.slot.expected.is_empty();
-    match facts.host {
-        HostFact::Missing(time) if time >= delays.grace => Step::Revoke(Revocation::HostGone(host.clone())).done(),
-        HostFact::Missing(_) if has_to_return(facts) => no_good(facts, Revocation::NoSuchHost(host.clone())).done(),
-        HostFact::Missing(time) if holds => Step::Nothing.again(delays.grace.saturating_sub(time)),
-        HostFact::Missing(_) => no_good(facts, Revocation::NoSuchHost(host.clone())).done(),
+    match &facts.host {
+        HostFact::Missing(time, whole) if *time >= delays.grace => {
+            Step::Revoke(Revocation::HostGone(host.clone(), whole.clone())).done()
+        }
+        HostFact::Missing(..) if has_to_return(facts) => no_good(facts, Revocation::NoSuchHost(host.clone())).done(),
+        HostFact::Missing(time, _) if holds => Step::Nothing.again(delays.grace.saturating_sub(*time)),
+        HostFact::Missing(..) => no_good(facts, Revocation::NoSuchHost(host.clone())).done(),
         HostFact::Unreadable if !in_force => Step::Nothing.again(delays.retry),
         HostFact::Exists | HostFact::Unreadable if in_force => in_place(facts, delays),
         HostFact::Exists | HostFact::Unreadable => arriving(facts, host),
@@ -141,7 +144,7 @@ impl Revocation {
     pub fn cause(&self) -> &'static str {
         match self {
             Self::Cleared => "cleared",
-            Self::HostGone(_) => "host_gone",
+            Self::HostGone(..) => "host_gone",
             Self::NoSuchHost(_) => "no_such_host",
             Self::WrongZone(..) => "wrong_zone",
             Self::Overbooked(..) => "overbooked",
@@ -153,7 +156,7 @@ impl Revocation {
         let cleared = texts::HOST_CLEARED;
         match self {
             Self::Cleared => cleared.to_owned(),
-            Self::HostGone(host) => texts::host_gone(host.as_str()),
+            Self::HostGone(host, _) => texts::host_gone(host.as_str()),
             Self::NoSuchHost(host) => format!("{cleared}: spec.targetHost {host} is not the name of a Hypervisor"),
             Self::WrongZone(host, zone) => format!("{cleared}: host {host} is in zone {zone:?}"),
             Self::Overbooked(host, free) => {

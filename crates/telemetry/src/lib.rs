@@ -5,6 +5,7 @@
 pub mod clock;
 pub mod config;
 pub mod error;
+pub mod ids;
 pub mod logs;
 pub mod metrics;
 pub mod shutdown;

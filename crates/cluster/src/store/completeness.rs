@@ -1,7 +1,8 @@
 //! Complete and partial reads as types (decision D5): whoever wants to delete or to conclude something from an absence
-//! has to ask for a [`Complete`], and gets a reason when there is none.
+//! has to ask for a [`Complete`], and gets a reason when there is none. A [`Whole`] is what a decision takes along from
+//! it: what cannot be done without one cannot be done on a partial read.
 
-use std::sync::Arc;
+use std::{fmt, marker::PhantomData, sync::Arc};
 
 use berth_core::ClusterName;
 use thiserror::Error;
@@ -39,6 +40,46 @@ impl Classified for Partial {
     }
 }
 
+/// Proof that a read of all objects of a kind in a cluster was complete when it was made.
+///
+/// Only a [`Complete`] gives one. Deletions ask for it ([`crate::Writer::delete`]), and so do plans that conclude
+/// something from an absence.
+pub struct Whole<K> {
+    cluster: ClusterName,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K> Whole<K> {
+    pub(crate) fn new(cluster: ClusterName) -> Self {
+        Self { cluster, kind: PhantomData }
+    }
+
+    /// The cluster that was read.
+    pub fn cluster(&self) -> &ClusterName {
+        &self.cluster
+    }
+}
+
+impl<K> Clone for Whole<K> {
+    fn clone(&self) -> Self {
+        Self::new(self.cluster.clone())
+    }
+}
+
+impl<K> PartialEq for Whole<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cluster == other.cluster
+    }
+}
+
+impl<K> Eq for Whole<K> {}
+
+impl<K> fmt::Debug for Whole<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Whole({})", self.cluster)
+    }
+}
+
 /// Reading access to one cluster, given only while the store shows all of it.
 #[derive(Debug)]
 pub struct Complete<'a, K: Kind> {
@@ -54,6 +95,11 @@ impl<'a, K: Kind> Complete<'a, K> {
     /// The cluster that this is about.
     pub fn cluster(&self) -> &ClusterName {
         &self.cluster
+    }
+
+    /// What a decision that rests on this read takes along.
+    pub fn whole(&self) -> Whole<K> {
+        Whole::new(self.cluster.clone())
     }
 
     /// The object; `None` means that there is none.

@@ -114,22 +114,60 @@ fn a_complete_read_is_about_one_cluster() {
 }
 
 #[tokio::test]
-async fn synced_waits_for_the_first_list_of_every_cluster() {
+async fn a_cluster_that_is_away_does_not_keep_another_from_being_synced() {
     let store: Store<Thing> = Store::new(&[]);
-    let waiting = tokio::spawn({
+    let away = ClusterName::from("away");
+    let waiting = |cluster: ClusterName| {
         let store = store.clone();
-        async move { store.synced().await }
+        tokio::spawn(async move { store.synced(&cluster).await })
+    };
+    let (synced, never) = (waiting(home()), waiting(away.clone()));
+    store.join(&away);
+    store.join(&home());
+    store.init(&home());
+    tokio::task::yield_now().await;
+    assert!(!synced.is_finished(), "not listed yet");
+    store.init_done(&home());
+    synced.await.unwrap();
+    assert!(!never.is_finished());
+    let all = tokio::spawn({
+        let store = store.clone();
+        async move { store.all_followed().await }
     });
-    for cluster in ["away", "home"] {
-        store.join(&cluster.into());
-    }
-    for cluster in ["away", "home"] {
-        tokio::task::yield_now().await;
-        assert!(!waiting.is_finished(), "{cluster} is not listed yet");
-        store.init(&cluster.into());
-        store.init_done(&cluster.into());
-    }
-    waiting.await.unwrap();
+    store.init(&away);
+    tokio::task::yield_now().await;
+    assert!(!all.is_finished());
+    store.init_done(&away);
+    all.await.unwrap();
+    never.await.unwrap();
+}
+
+#[test]
+fn d10_only_a_list_that_began_after_it_was_asked_for_is_a_fresh_read() {
+    let store = filled(&[BY_HOST], &home(), [on("a", 1, "h1")]);
+    store.init(&home());
+    store.relist();
+    store.init_done(&home());
+    assert!(store.followed(&home()).is_err(), "it had begun before");
+    assert!(store.complete(&home()).is_err());
+    store.init(&home());
+    store.listed(&home(), Guarded::Whole(on("a", 1, "h1")));
+    store.init_done(&home());
+    assert!(store.followed(&home()).is_ok());
+    assert_eq!(store.len(), 1);
+}
+
+#[test]
+fn d5_unreadable_objects_hinder_only_the_decisions_that_they_concern() {
+    let store = filled(&[BY_HOST], &home(), [on("a", 1, "h1")]);
+    let raw = json!({ "metadata": { "name": "x", "uid": "x", "resourceVersion": "2" }, "spec": { "room": "much" } });
+    store.applied(&home(), serde_json::from_value(raw).unwrap());
+    assert!(store.complete(&home()).is_err());
+    assert_eq!(*store.complete_for(&home(), |one| &*one.key.name == "y").unwrap().whole().cluster(), home());
+    let why = store.complete_for(&home(), |one| &*one.key.name == "x").unwrap_err().to_string();
+    assert!(why.contains("x cannot be read, correct or delete it: "), "{why}");
+    failing(&store, &home(), Some("cut"));
+    assert!(store.complete_for(&home(), |_| false).is_err());
 }
 
 #[test]
@@ -148,17 +186,4 @@ fn listeners_hear_when_the_store_follows_a_cluster_again() {
     applied(&store, &home(), on("a", 2, "h1"));
     assert_eq!(heard.load(Ordering::Relaxed), 1);
     assert!(store.followed(&"away".into()).is_err(), "nobody watches it");
-}
-
-#[tokio::test(start_paused = true)]
-async fn one_cluster_can_be_waited_for_while_another_is_away() {
-    let store: Store<Thing> = Store::new(&[]);
-    store.join(&"away".into());
-    store.join(&home());
-    let brief = std::time::Duration::from_secs(1);
-    assert!(tokio::time::timeout(brief, store.synced_in(&home())).await.is_err(), "nothing is listed yet");
-    store.init(&home());
-    store.init_done(&home());
-    tokio::time::timeout(brief, store.synced_in(&home())).await.unwrap();
-    assert!(tokio::time::timeout(brief, store.synced()).await.is_err(), "the other one is still away");
 }

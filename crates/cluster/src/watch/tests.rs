@@ -79,7 +79,7 @@ async fn pages_and_events_arrive_in_the_store() {
         Some("more") => list(10, "", &[thing("b", "b", 4)]),
         _ => list(10, "more", &[thing("a", "a", 3)]),
     });
-    scene.store.synced().await;
+    scene.store.synced(&home()).await;
     sleep(Duration::from_secs(1)).await;
     assert_eq!(scene.names(), ["b", "c"]);
     assert_eq!(scene.completeness(), Completeness::Complete);
@@ -102,7 +102,7 @@ async fn a_list_that_fails_is_tried_again_and_the_reason_is_known() {
     sleep(Duration::from_millis(100)).await;
     let Completeness::Partial { why } = scene.completeness() else { panic!("complete") };
     assert!(why.contains("things.test.berth is forbidden"), "{why}");
-    scene.store.synced().await;
+    scene.store.synced(&home()).await;
     assert_eq!(scene.completeness(), Completeness::Complete);
     let text = scene.registry.render();
     assert!(text.contains(r#"berth_watch_failures_total{cluster="home",kind="Thing"} 2"#), "{text}");
@@ -116,7 +116,7 @@ async fn a_list_that_hangs_is_given_up_and_tried_again() {
         _ if is_watch(request) => watch(&[], &open),
         _ => list(10, "", &[]),
     });
-    timeout(READ_DEADLINE + Duration::from_secs(1), scene.store.synced()).await.unwrap();
+    timeout(READ_DEADLINE + Duration::from_secs(1), scene.store.synced(&home())).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,7 +127,7 @@ async fn an_idle_watch_counts_as_working_again_when_the_server_answers() {
         true => watch(&[], &open),
         false => list(10, "", &[thing("a", "a", 3)]),
     });
-    scene.store.synced().await;
+    scene.store.synced(&home()).await;
     sleep(Duration::from_secs(1)).await;
     assert_ne!(scene.completeness(), Completeness::Complete, "nobody knows yet whether the watch works");
     assert_eq!(scene.names(), ["a"], "what was known stays");
@@ -155,9 +155,28 @@ async fn an_expired_watch_lists_anew_and_finds_what_has_gone() {
         }
         (false, _) => list(20, "", &[thing("b", "b", 4)]),
     });
-    scene.store.synced().await;
+    scene.store.synced(&home()).await;
     sleep(Duration::from_secs(5)).await;
     assert_eq!((scene.names(), scene.completeness()), (vec!["b".to_owned()], Completeness::Complete));
+}
+
+#[tokio::test(start_paused = true)]
+async fn d10_a_fresh_read_is_made_at_once_and_until_then_the_cluster_is_not_followed() {
+    let (lists, open) = (AtomicUsize::new(0), Mutex::default());
+    let scene = scene(move |request| match is_watch(request) {
+        true => watch(&[], &open),
+        false => match lists.fetch_add(1, Ordering::Relaxed) {
+            0 => list(10, "", &[thing("a", "a", 3)]),
+            _ => list(20, "", &[thing("b", "b", 14)]),
+        },
+    });
+    scene.store.all_followed().await;
+    scene.store.relist();
+    let why = scene.store.followed(&home()).unwrap_err().to_string();
+    assert!(why.ends_with("it is read anew after a change of the leader"), "{why}");
+    assert_eq!(scene.names(), ["a"], "what was known stays");
+    timeout(Duration::from_millis(10), scene.store.all_followed()).await.unwrap();
+    assert_eq!(scene.names(), ["b"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -169,7 +188,7 @@ async fn one_malformed_object_does_not_stop_the_others() {
     let scene = scene(
         move |request| if is_watch(request) { watch(&events, &open) } else { list(10, "", &[thing("a", "a", 3)]) },
     );
-    scene.store.synced().await;
+    scene.store.synced(&home()).await;
     sleep(HOUSEKEEPING * 2).await;
     assert_eq!((scene.names(), scene.store.malformed().len()), (vec!["a".to_owned(), "b".to_owned()], 1));
     let text = scene.registry.render();
@@ -184,7 +203,7 @@ async fn what_nobody_looks_at_is_settled_by_housekeeping() {
         None if is_watch(request) => watch(&[], &open),
         None => list(10, "", &[]),
     });
-    scene.store.synced().await;
+    scene.store.synced(&home()).await;
     let key = ObjectKey::new(home(), "a");
     crate::testing::doubtful(&scene.store, &key);
     assert!(scene.store.in_doubt(&key));

@@ -55,6 +55,10 @@ impl Scene {
     }
 }
 
+fn whole() -> Whole<Thing> {
+    crate::testing::whole(&ClusterName::home())
+}
+
 fn key() -> ObjectKey {
     ObjectKey::new(ClusterName::home(), "a")
 }
@@ -240,7 +244,7 @@ async fn an_object_that_exists_already_and_cannot_be_read_is_in_doubt() {
 async fn a_deletion_names_the_incarnation_and_with_a_guard_the_version() {
     for (guard, version) in [(Guard::None, None), (Guard::Version, Some("5"))] {
         let scene = scene(|_| Reply::Json(200, json!({ "kind": "Status", "apiVersion": "v1", "status": "Success" })));
-        scene.writer.delete(&key(), &scene.seen, guard).await.unwrap();
+        scene.writer.delete(&key(), &scene.seen, guard, &whole()).await.unwrap();
         let preconditions = &scene.request(0).body["preconditions"];
         assert_eq!(preconditions["uid"], "uid-a");
         assert_eq!(preconditions.get("resourceVersion").and_then(Value::as_str), version);
@@ -251,7 +255,7 @@ async fn a_deletion_names_the_incarnation_and_with_a_guard_the_version() {
 #[tokio::test]
 async fn deleting_what_is_gone_is_a_success() {
     let scene = scene(|_| Reply::not_found("a"));
-    scene.writer.delete(&key(), &scene.seen, Guard::None).await.unwrap();
+    scene.writer.delete(&key(), &scene.seen, Guard::None, &whole()).await.unwrap();
     assert!(scene.shown().is_none());
 }
 
@@ -267,7 +271,7 @@ async fn a_deleted_object_with_finalizers_stays_until_the_last_one_goes() {
         "DELETE" => object(&dying(&["f"])),
         _ => object(&dying(&[])),
     });
-    scene.writer.delete(&key(), &scene.seen, Guard::None).await.unwrap();
+    scene.writer.delete(&key(), &scene.seen, Guard::None, &whole()).await.unwrap();
     let seen = scene.shown().unwrap();
     assert!(seen.metadata.deletion_timestamp.is_some());
     assert!(matches!(scene.writer.remove_finalizer(&key(), &seen, "f").await, Ok(Written::Gone)));
@@ -303,8 +307,11 @@ async fn an_unknown_cluster_and_an_object_without_uid_are_said_plainly() {
     let scene = scene(|_| Reply::Cut);
     let error = scene.writer.settle(&ObjectKey::new("away".into(), "a")).await.unwrap_err();
     assert_eq!(error.to_string(), "cannot read Thing away/a: cluster away is not configured");
-    let error = scene.writer.delete(&key(), &Thing::default(), Guard::None).await.unwrap_err();
+    let error = scene.writer.delete(&key(), &Thing::default(), Guard::None, &whole()).await.unwrap_err();
     assert_eq!(error.to_string(), "cannot delete Thing home/a: the object that was read has no uid");
+    let elsewhere = crate::testing::whole(&"away".into());
+    let error = scene.writer.delete(&key(), &scene.seen, Guard::None, &elsewhere).await.unwrap_err();
+    assert_eq!(error.to_string(), "cannot delete Thing home/a: it was decided on a read of cluster away");
 }
 
 #[tokio::test]

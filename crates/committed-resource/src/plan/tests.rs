@@ -10,7 +10,7 @@ use berth_crds::{CommitmentState, conditions::commitment::Reason};
 use berth_scheduler::{FilterName, Placed, Request, Shortage, Verdict};
 
 use super::*;
-use crate::facts::{Ready, Taken};
+use crate::facts::{Holding, Ready, Site, Taken};
 
 pub(crate) fn now() -> Timestamp {
     at(0)
@@ -27,18 +27,40 @@ pub(crate) fn facts(amount: &str, slots: Vec<Slot>) -> Facts {
         spec: spec(amount),
         accepted: None,
         ready: None,
+        belongs_to: None,
         served_instead: None,
-        slots,
+        holdings: [(ClusterName::home(), holding(slots))].into(),
+        site: Ok(site("home")),
+        accepted_site: Ok(site("home")),
+        forgotten: None,
         taken: Taken(std::sync::Arc::new(|_| false)),
         groups: Ok(std::sync::Arc::new([amber()].into_iter().collect())),
         outdated: None,
         room: BTreeMap::new(),
         shortage: None,
-        partial: None,
-        hosts_unknown: None,
-        host_unreadable: None,
-        unreadable: Vec::new(),
     }
+}
+
+/// All slots of the cluster `home`.
+fn holding(slots: Vec<Slot>) -> Holding {
+    Holding { slots, read: Ok(berth_cluster::testing::whole(&ClusterName::home())), shared: false }
+}
+
+/// Slots of another cluster.
+fn away(cluster: &str, slots: Vec<Slot>) -> (ClusterName, Holding) {
+    let read = Ok(berth_cluster::testing::whole(&cluster.into()));
+    (cluster.into(), Holding { slots, read, shared: false })
+}
+
+pub(crate) fn site(cluster: &str) -> Site {
+    Site { cluster: cluster.into(), hosts_unknown: None, host_unreadable: None }
+}
+
+/// The slots of the cluster cannot be read completely.
+pub(crate) fn unread(mut facts: Facts, cluster: &str, why: &str) -> Facts {
+    let (cluster, new) = away(cluster, vec![]);
+    facts.holdings.entry(cluster).or_insert(new).read = Err(why.to_owned());
+    facts
 }
 
 pub(crate) fn slot(number: u64, memory: u64, cpu: i64, host: Option<&str>) -> Slot {
@@ -147,7 +169,7 @@ fn planned(facts: &Facts) -> Plan {
 }
 
 fn names(plan: &Plan) -> (usize, usize, usize) {
-    (plan.slots.release.len(), plan.slots.update.len(), plan.slots.create.len())
+    (plan.slots.release.len() + plan.leave.len(), plan.slots.update.len(), plan.slots.create.len())
 }
 
 #[test]
@@ -174,34 +196,72 @@ fn d1_deletion_releases_all_slots_and_then_the_finalizer() {
 
 #[test]
 fn d1_deletion_waits_for_a_cluster_that_cannot_be_read() {
-    let facts = Facts {
-        deleting: true,
-        partial: Some("its watch fails".to_owned()),
-        unreadable: vec!["remote".into()],
-        ..facts("60Gi", vec![slot(0, 60, 15, Some("h"))])
-    };
-    let plan = planned(&facts);
-    assert_eq!(plan.course, Course::Deleting);
-    assert!(plan.is_empty());
+    let here = Facts { deleting: true, ..facts("60Gi", vec![slot(0, 60, 15, Some("h"))]) };
+    let plan = planned(&unread(here.clone(), "remote", "its watch fails"));
+    assert_eq!((plan.course.clone(), plan.finalizer), (Course::Deleting, Finalizer::Leave));
+    assert_eq!(plan.leave.iter().map(|leave| leave.name.as_str()).collect::<Vec<_>>(), ["commitment-uuid-1-0"]);
+    let unreadable = planned(&unread(here, "home", "its watch fails"));
+    assert!(unreadable.is_empty(), "its slots stay as well");
 }
 
 #[test]
 fn d1_a_cluster_that_was_given_up_does_not_keep_the_finalizer() {
-    let partial = Some("its watch fails".to_owned());
-    let facts = Facts { deleting: true, partial, ..facts("60Gi", vec![slot(0, 60, 15, Some("h"))]) };
+    let here = Facts { deleting: true, ..facts("60Gi", vec![slot(0, 60, 15, Some("h"))]) };
+    let facts = Facts { forgotten: Some(ClusterName::home()), ..unread(here, "home", "its watch fails") };
     let plan = planned(&facts);
     assert_eq!((names(&plan), plan.finalizer), ((0, 0, 0), Finalizer::Remove));
+    let another = Facts { forgotten: Some("other".into()), ..facts };
+    assert_eq!(planned(&another).finalizer, Finalizer::Leave);
 }
 
 #[test]
 fn d1_a_duplicate_loses_only_its_finalizer() {
-    let served_instead = Some("commitment-other".to_owned());
+    let other = ObjectKey::new(ClusterName::home(), "commitment-other");
     let slots = vec![slot(0, 60, 15, Some("h"))];
-    let facts = Facts { deleting: true, served_instead, ..facts("60Gi", slots) };
+    let facts = Facts { deleting: true, served_instead: Some(other.clone()), ..facts("60Gi", slots) };
     let plan = planned(&facts);
     assert_eq!((names(&plan), plan.finalizer), ((0, 0, 0), Finalizer::Remove));
     let plan = planned(&Facts { deleting: false, ..facts });
-    assert_eq!((plan.course.clone(), plan.is_empty()), (Course::Duplicate("commitment-other".to_owned()), true));
+    assert_eq!((plan.course.clone(), plan.is_empty()), (Course::Duplicate(other), true));
+}
+
+#[test]
+fn d1_a_commitment_in_the_wrong_cluster_keeps_its_slots_and_moves_nothing() {
+    let facts = Facts { belongs_to: Some("b".into()), ..facts("120Gi", vec![slot(0, 60, 15, Some("h"))]) };
+    let plan = planned(&facts);
+    assert_eq!((plan.course.clone(), plan.is_empty()), (Course::WrongCluster("b".into()), true));
+    let deleted = planned(&Facts { deleting: true, ..facts.clone() });
+    assert_eq!((names(&deleted), deleted.finalizer), ((1, 0, 0), Finalizer::Remove), "its deletion releases them");
+    let mut expired = facts;
+    expired.spec.state = State::Expired;
+    assert_eq!(names(&planned(&expired)), (1, 0, 0), "and so does its end");
+}
+
+#[test]
+fn a_zone_in_another_cluster_is_filled_before_the_former_one_is_given_up() {
+    let mut facts = Facts { has_finalizer: true, ..facts("60Gi", vec![]) };
+    facts.holdings.extend([away("b", vec![slot(0, 60, 15, Some("h"))])]);
+    let plan = planned(&facts);
+    assert_eq!((names(&plan), plan.cluster()), ((0, 0, 1), ClusterName::home()), "first the new slots");
+
+    facts.holdings.extend([(ClusterName::home(), holding(vec![slot(1, 60, 15, Some("h2"))]))]);
+    assert!(planned(&facts).is_empty(), "they are not in force yet");
+    facts.ready = Some(said(ConditionStatus::True, Reason::Accepted, "", 0));
+    let plan = planned(&facts);
+    let left: Vec<_> = plan.leave.iter().map(|leave| (leave.whole.cluster().as_str(), leave.name.as_str())).collect();
+    assert_eq!((left, names(&plan)), (vec![("b", "commitment-uuid-1-0")], (1, 0, 0)));
+
+    assert!(planned(&unread(facts.clone(), "b", "its watch fails")).is_empty(), "U47");
+    facts.holdings.get_mut(&ClusterName::from("b")).unwrap().shared = true;
+    assert!(planned(&facts).is_empty(), "another object of that cluster has the UUID");
+}
+
+#[test]
+fn u47_a_cluster_that_the_plan_does_not_need_does_not_hinder_it() {
+    let facts = unread(facts("60Gi", vec![]), "b", "its watch fails");
+    assert_eq!(names(&planned(&facts)), (0, 0, 1));
+    let nowhere = Facts { site: Err("no cluster matched for GVK x".to_owned()), ..facts };
+    assert_eq!(planned(&nowhere).course, Course::Hindered("no cluster matched for GVK x".to_owned()));
 }
 
 #[test]
@@ -229,10 +289,9 @@ fn u38_expiry_is_not_taken_back_by_a_clock() {
 
 #[test]
 fn u47_nothing_is_done_on_a_partial_read() {
-    let partial = Some("Reservation objects of cluster home are not completely known".to_owned());
     for amount in ["0", "60Gi", "600Gi"] {
-        let facts = Facts { partial: partial.clone(), ..facts(amount, vec![slot(0, 60, 15, Some("h"))]) };
-        let plan = planned(&facts);
+        let facts = facts(amount, vec![slot(0, 60, 15, Some("h"))]);
+        let plan = planned(&unread(facts, "home", "its watch fails"));
         assert!(plan.is_empty() && matches!(plan.course, Course::Unreadable(_)), "{amount}");
     }
 }
@@ -272,7 +331,10 @@ fn unreadable_flavor_groups_hinder_only_what_needs_one() {
 #[test]
 fn u37_hosts_that_are_not_followed_hinder_only_what_needs_one() {
     let with = |amount: &str| Facts {
-        hosts_unknown: Some("Hypervisor objects are not completely known".to_owned()),
+        site: Ok(Site {
+            hosts_unknown: Some("Hypervisor objects are not completely known".to_owned()),
+            ..site("home")
+        }),
         ..facts(amount, vec![slot(0, 60, 15, Some("h"))])
     };
     assert_eq!(planned(&with("60Gi")).course, Course::Reserve);

@@ -6,9 +6,12 @@ use berth_core::{
 use serde_json::json;
 
 use super::*;
-use crate::plan::{
-    Course,
-    tests::{Room, decided, facts, now, said, slot},
+use crate::{
+    facts::Site,
+    plan::{
+        Course,
+        tests::{Room, decided, facts, now, said, site, slot, unread},
+    },
 };
 
 const DELAYS: Delays = Delays { retry: Duration::from_secs(30), cap: Duration::from_secs(1800) };
@@ -127,8 +130,7 @@ fn a_known_lack_is_said_also_of_what_was_accepted() {
 
 #[test]
 fn a_partial_read_leaves_a_verdict_alone() {
-    let mut after = facts("60Gi", vec![]);
-    after.partial = Some("its watch fails".to_owned());
+    let mut after = unread(facts("60Gi", vec![]), "home", "its watch fails");
     let decided = decided(&mut after, &Room::of(0));
     assert_eq!(told(&reported(&after, &decided)).2, "its watch fails");
     after.ready = Some(said(ConditionStatus::True, Reason::Accepted, "", 0));
@@ -140,12 +142,22 @@ fn a_partial_read_leaves_a_verdict_alone() {
 fn u37_a_lack_of_room_beside_an_unreadable_host_does_not_reject() {
     let mut before = facts("60Gi", vec![]);
     before.spec.allow_rejection = true;
-    before.host_unreadable = Some("Hypervisor node-7 cannot be read, correct or delete it: x".to_owned());
+    let host_unreadable = Some("Hypervisor node-7 cannot be read, correct or delete it: x".to_owned());
+    before.site = Ok(Site { host_unreadable, ..site("home") });
     let decided = decided(&mut before, &Room::of(0));
     assert!(decided.is_refused(&before), "nothing is created");
     let (_, reason, text) = told(&reported(&before, &decided));
     assert_eq!(reason, Reason::Reserving);
     assert!(text.ends_with("; Hypervisor node-7 cannot be read, correct or delete it: x"), "{text}");
+}
+
+#[test]
+fn d1_a_commitment_in_the_wrong_cluster_says_where_it_belongs() {
+    let mut before = Facts { belongs_to: Some("b".into()), ..facts("60Gi", vec![]) };
+    let decided = decided(&mut before, &Room::of(1));
+    let text = "availability zone az-a belongs to cluster b: create the commitment there, then delete this one; its slots \
+                in cluster home stay until then";
+    assert_eq!(told(&reported(&before, &decided)), (false, Reason::WrongCluster, text.to_owned()));
 }
 
 #[test]
@@ -160,9 +172,8 @@ fn d1_a_slot_that_others_hold_keeps_the_commitment() {
 
 #[test]
 fn d1_a_deletion_that_waits_for_a_cluster_is_looked_at_again() {
-    let mut before = facts("60Gi", vec![slot(0, 60, 15, Some("h"))]);
-    (before.deleting, before.unreadable) = (true, vec!["remote".into()]);
-    before.partial = Some("its watch fails".to_owned());
+    let mut before = unread(facts("60Gi", vec![slot(0, 60, 15, Some("h"))]), "remote", "its watch fails");
+    before.deleting = true;
     let decided = decided(&mut before, &Room::of(0));
     let report = reported(&before, &decided);
     assert_eq!(
@@ -174,8 +185,7 @@ fn d1_a_deletion_that_waits_for_a_cluster_is_looked_at_again() {
 
 #[test]
 fn what_is_over_stays_over_while_its_slots_cannot_be_read() {
-    let mut before = facts("60Gi", vec![slot(0, 60, 15, Some("h"))]);
-    before.partial = Some("its watch fails".to_owned());
+    let mut before = unread(facts("60Gi", vec![slot(0, 60, 15, Some("h"))]), "home", "its watch fails");
     before.ready = Some(said(ConditionStatus::False, Reason::Inactive(CommitmentState::Expired), "", 0));
     let decided = decided(&mut before, &Room::of(0));
     let report = reported(&before, &decided);
@@ -237,11 +247,14 @@ fn document_10_section_1_3_old_duplicate_conditions_become_one() {
 
 #[test]
 fn a_duplicate_names_the_object_that_is_served() {
-    let plan = Facts { served_instead: Some("commitment-b".to_owned()), ..facts("60Gi", vec![]) };
-    let decided = decided(&mut plan.clone(), &Room::of(0));
-    assert_eq!(decided.plan.course, Course::Duplicate("commitment-b".to_owned()));
-    let (_, reason, text) = told(&reported(&plan, &decided));
-    assert_eq!(reason, Reason::DuplicateUuid);
-    assert!(text.contains("commitment-b has the same spec.commitmentUUID"), "{text}");
+    for (cluster, name) in [("home", "commitment-b"), ("b", "commitment-b of cluster b")] {
+        let served = ObjectKey::new(cluster.into(), "commitment-b");
+        let plan = Facts { served_instead: Some(served.clone()), ..facts("60Gi", vec![]) };
+        let decided = decided(&mut plan.clone(), &Room::of(0));
+        assert_eq!(decided.plan.course, Course::Duplicate(served));
+        let (_, reason, text) = told(&reported(&plan, &decided));
+        assert_eq!(reason, Reason::DuplicateUuid);
+        assert!(text.contains(&format!("{name} has the same spec.commitmentUUID")), "{text}");
+    }
     assert_eq!(spec("1").group.as_str(), "amber");
 }

@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use berth_cluster::{Class, Classified, Events, FlavorGroupsCache, Next, ObjectKey};
+use berth_cluster::{Class, Classified, Events, FlavorGroupsCache, Next, ObjectKey, Routes};
 use berth_committed_resource::{
     CommitmentMetrics, CommittedResourceController, Delays, Error, Limits, Settings, wake as commitment_wake,
 };
@@ -14,6 +14,7 @@ use berth_reservation::{Parts, ReservationController, ReservationMetrics, wake a
 use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
 use berth_telemetry::{
     clock::{Clock, TokioClock},
+    ids::FreshIds,
     metrics::Metrics,
 };
 use berth_testkit::{Server, World, path_of, seeds};
@@ -211,6 +212,8 @@ fn commitments(world: &World, clock: &Arc<dyn Clock>) -> CommittedResourceContro
         commitments: world.writer(&stores.commitments),
         reservations: world.writer(&stores.reservations),
         hypervisors: stores.hypervisors.clone(),
+        routes: Routes::home_only(),
+        ids: FreshIds::counted(),
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
         scheduler: world.scheduler.clone(),
         domain_names: NoDomainNames,
@@ -232,6 +235,8 @@ fn slots(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn
         reservations: world.writer(&stores.reservations),
         commitments: stores.commitments.clone(),
         hypervisors: stores.hypervisors.clone(),
+        routes: Routes::home_only(),
+        ids: FreshIds::counted(),
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
         scheduler: world.scheduler.clone(),
         domain_names: NoDomainNames,

@@ -65,6 +65,9 @@ pub const NOT_YET_ACTIVE: &str = "commitment is not yet active";
 /// Beginning of the message of [`Reason::DuplicateUuid`].
 pub const NOT_SERVED: &str = "commitment is not served";
 
+/// Beginning of the message of [`Reason::WrongCluster`].
+pub const WRONG_CLUSTER: &str = "availability zone";
+
 /// Message of [`Reason::Inactive`].
 pub const NO_LONGER_ACTIVE: &str = "commitment is no longer active";
 

@@ -1,5 +1,5 @@
 use berth_core::{
-    Bytes, Cores, Resources,
+    Bytes, ClusterName, Cores, Resources,
     host::ConditionStatus::{self, False, True},
     slot::Slot,
     testing,
@@ -9,6 +9,10 @@ use super::*;
 
 const DELAYS: Delays =
     Delays { active: Duration::from_secs(300), retry: Duration::from_secs(60), grace: Duration::from_secs(60) };
+
+fn whole() -> Whole<Hypervisor> {
+    berth_cluster::testing::whole(&ClusterName::home())
+}
 
 fn size() -> Resources {
     Resources::new(Bytes::from_mib(1024), Cores::new(1))
@@ -74,12 +78,12 @@ fn document_21_section_15_no_3_and_6_what_the_status_still_holds_is_freed_or_fol
 #[test]
 fn u36_a_missing_host_counts_as_gone_after_the_grace() {
     let missing = |seconds| Facts {
-        host: HostFact::Missing(Duration::from_secs(seconds)),
+        host: HostFact::Missing(Duration::from_secs(seconds), whole()),
         ..facts(Some("h"), Some("h"), Some(True))
     };
     let waiting = plan(&missing(10), DELAYS);
     assert_eq!(waiting, Plan { step: Step::Nothing, again: Some(Duration::from_secs(50)) }, "the slot stays Ready");
-    assert_eq!(step(&missing(60)), Step::Revoke(Revocation::HostGone("h".into())));
+    assert_eq!(step(&missing(60)), Step::Revoke(Revocation::HostGone("h".into(), whole())));
     let unreadable = Facts { host: HostFact::Unreadable, ..missing(60) };
     assert_eq!(step(&unreadable), Step::Nothing, "unreadable is never gone");
 }
@@ -87,7 +91,7 @@ fn u36_a_missing_host_counts_as_gone_after_the_grace() {
 #[test]
 fn u54_a_hand_set_host_that_is_no_good_is_taken_away() {
     let set = facts(Some("h"), None, Some(False));
-    let missing = Facts { host: HostFact::Missing(Duration::ZERO), ..set.clone() };
+    let missing = Facts { host: HostFact::Missing(Duration::ZERO, whole()), ..set.clone() };
     assert_eq!(step(&missing), Step::Revoke(Revocation::NoSuchHost("h".into())));
     assert_eq!(step(&with_vm(missing)), Step::Nothing, "with VMs its absence has to last");
     let elsewhere = Facts { verdict: Verdict::WrongZone { zone: "az-b".into() }, ..set.clone() };
@@ -101,7 +105,7 @@ fn u54_a_slot_in_force_on_a_good_host_goes_back_to_it() {
     let moved = Facts { former_is_good: true, ..with_vm(facts(Some("h2"), Some("h1"), Some(True))) };
     let elsewhere = Facts { verdict: Verdict::WrongZone { zone: "az-b".into() }, ..moved.clone() };
     assert_eq!(step(&elsewhere), Step::Return("h1".into()));
-    let missing = Facts { host: HostFact::Missing(Duration::ZERO), ..moved };
+    let missing = Facts { host: HostFact::Missing(Duration::ZERO, whole()), ..moved };
     assert_eq!(step(&missing), Step::Return("h1".into()));
 }
 
@@ -131,7 +135,7 @@ fn d10_a_slot_that_over_books_its_host_is_revoked_before_it_is_in_force() {
 fn messages_begin_with_the_fixed_texts() {
     for (why, text) in [
         (Revocation::Cleared, "target host was cleared; pending re-placement"),
-        (Revocation::HostGone("h".into()), "host h no longer exists; looking for another"),
+        (Revocation::HostGone("h".into(), whole()), "host h no longer exists; looking for another"),
         (
             Revocation::NoSuchHost("h".into()),
             "target host was cleared; pending re-placement: spec.targetHost h is not the name of a Hypervisor",

@@ -2,13 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use berth_cluster::{Class, Classified, ClusterMetrics, Events, FlavorGroupsCache, Next, ObjectKey};
+use berth_cluster::{Class, Classified, ClusterMetrics, Events, FlavorGroupsCache, Next, ObjectKey, Routes};
 use berth_core::ClusterName;
 use berth_crds::{Condition, Reservation, conditions};
 use berth_reservation::{Delays, Error, Parts, ReservationController, ReservationMetrics, Settings, wake};
 use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
 use berth_telemetry::{
     clock::{Clock, TokioClock},
+    ids::FreshIds,
     metrics::Metrics,
 };
 use berth_testkit::{Server, World, path_of, seeds};
@@ -135,6 +136,8 @@ fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<Bu
         reservations: world.writer(&stores.reservations),
         commitments: stores.commitments.clone(),
         hypervisors: stores.hypervisors.clone(),
+        routes: Routes::home_only(),
+        ids: FreshIds::counted(),
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
         scheduler: world.scheduler.clone(),
         domain_names: NoDomainNames,
