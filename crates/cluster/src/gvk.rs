@@ -14,6 +14,11 @@ pub(crate) fn gvk<K: Kind>() -> config::Kind {
     }
 }
 
+/// The kind of the lists of a type, printed.
+pub(crate) fn list_of<K: Kind>() -> String {
+    format!("{}List", printed(&gvk::<K>()))
+}
+
 /// `<group>/<version>, Kind=<Kind>`; nothing stands before the slash for the core group.
 pub(crate) fn printed(config::Kind { group, version, kind }: &config::Kind) -> String {
     format!("{group}/{version}, Kind={kind}")

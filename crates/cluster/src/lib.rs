@@ -7,10 +7,12 @@
 mod chain;
 mod class;
 mod clusters;
+mod conflicts;
 mod connect;
 mod controller;
 mod difference;
 mod events;
+mod fitness;
 mod flavor_groups;
 mod guarded;
 mod gvk;
@@ -31,15 +33,19 @@ mod write;
 pub use chain::chain;
 pub use class::{Class, Classified};
 pub use clusters::Clusters;
+pub use conflicts::watch_conflicts;
 pub use connect::{Cluster, ConnectError};
 pub use controller::{ControllerOptions, Next, Pick, Retry, Wakeups, run, run_in_order};
 pub use difference::difference;
 pub use events::{Event, EventKind, Events};
+pub use fitness::{Fitness, watch_fitness};
 pub use flavor_groups::{FlavorGroupsCache, FlavorGroupsError, KnownFlavorGroups};
 pub use guarded::Guarded;
 pub use key::ObjectKey;
 pub use kind::{Kind, kind_name};
-pub use metrics::{ClusterMetrics, ControllerMetrics, EventMetrics, StoreMetrics, WriteMetrics};
+pub use metrics::{
+    ClusterMetrics, ConflictMetrics, ControllerMetrics, EventMetrics, FitnessMetrics, StoreMetrics, WriteMetrics,
+};
 pub use preflight::{Need, Preflight, Verb, preflight};
 pub use routing::{RouteError, Routes};
 pub use store::{Change, Complete, Completeness, Entry, Index, Malformed, Partial, Store, Whole};

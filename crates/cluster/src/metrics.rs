@@ -57,6 +57,18 @@ const WATCH_FAILURES: Metric = Metric {
     labels: &["kind", "cluster"],
     help: "Failed lists and watches.",
 };
+const FIT: Metric = Metric {
+    name: "berth_cluster_fit",
+    kind: Gauge,
+    labels: &["cluster"],
+    help: "1 if the cluster answers and has the version, kinds and rights that we need, 0 if not.",
+};
+const NAME_CONFLICTS: Metric = Metric {
+    name: "cortex_multicluster_cross_cluster_name_conflicts_total",
+    kind: Counter,
+    labels: &["method", "gvk"],
+    help: "Names met in more than one cluster, by method: list (seen by watches) or create (a create was refused).",
+};
 const WRITES: Metric = Metric {
     name: "berth_writes_total",
     kind: Counter,
@@ -90,6 +102,10 @@ pub struct ClusterMetrics {
     pub writes: Arc<WriteMetrics>,
     /// For [`crate::Events`].
     pub events: Arc<EventMetrics>,
+    /// For [`crate::Fitness`].
+    pub fitness: Arc<FitnessMetrics>,
+    /// For [`crate::watch_conflicts`].
+    pub conflicts: Arc<ConflictMetrics>,
 }
 
 /// What controllers count.
@@ -115,6 +131,19 @@ pub struct StoreMetrics {
 #[derive(Debug)]
 pub struct WriteMetrics {
     pub(crate) writes: IntCounterVec,
+    pub(crate) conflicts: Arc<ConflictMetrics>,
+}
+
+/// What is shown of clusters.
+#[derive(Debug)]
+pub struct FitnessMetrics {
+    pub(crate) fit: IntGaugeVec,
+}
+
+/// What is counted of names that several clusters have.
+#[derive(Debug)]
+pub struct ConflictMetrics {
+    pub(crate) name_conflicts: IntCounterVec,
 }
 
 /// What the publisher of events counts.
@@ -126,6 +155,7 @@ pub struct EventMetrics {
 impl ClusterMetrics {
     /// Registers all metrics of this crate; to be called once per process.
     pub fn register(metrics: &Metrics) -> Result<Self, MetricsError> {
+        let conflicts = Arc::new(ConflictMetrics { name_conflicts: metrics.counter(&NAME_CONFLICTS)? });
         Ok(Self {
             controllers: Arc::new(ControllerMetrics {
                 runs: metrics.counter(&RUNS)?,
@@ -140,8 +170,10 @@ impl ClusterMetrics {
                 watch_failures: metrics.counter(&WATCH_FAILURES)?,
                 in_doubt: metrics.gauge(&IN_DOUBT)?,
             }),
-            writes: Arc::new(WriteMetrics { writes: metrics.counter(&WRITES)? }),
+            writes: Arc::new(WriteMetrics { writes: metrics.counter(&WRITES)?, conflicts: conflicts.clone() }),
             events: Arc::new(EventMetrics { dropped: metrics.counter(&EVENTS_DROPPED)? }),
+            fitness: Arc::new(FitnessMetrics { fit: metrics.gauge(&FIT)? }),
+            conflicts,
         })
     }
 }

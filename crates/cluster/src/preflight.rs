@@ -154,6 +154,23 @@ pub enum Preflight {
         /// The kind of role to be changed.
         role: &'static str,
     },
+    /// It does not know us.
+    #[error(
+        "cluster {cluster}: the API server does not accept our credentials (401); renew the token or the client \
+         certificate (remotes must accept those of the home cluster)"
+    )]
+    Unauthorized {
+        /// Which cluster.
+        cluster: ClusterName,
+    },
+    /// No answer.
+    #[error("cluster {cluster}: the API server does not answer: {reason}; check the address and the network")]
+    Unreachable {
+        /// Which cluster.
+        cluster: ClusterName,
+        /// What happened.
+        reason: String,
+    },
     /// The question was not answered.
     #[error("cluster {cluster}: cannot find out {question}: {reason}")]
     Unanswered {
@@ -166,13 +183,21 @@ pub enum Preflight {
     },
 }
 
+impl Preflight {
+    /// True if both are the same news: in which words a server does not answer changes all the time.
+    pub(crate) fn is_same_news(&self, other: &Self) -> bool {
+        let unreachable = |problem| matches!(problem, &Self::Unreachable { .. });
+        self == other || (unreachable(self) && unreachable(other))
+    }
+}
+
 /// Checks `cluster` against `needs`; gives everything that is wrong, sorted and each once.
 pub async fn preflight(cluster: &Cluster, needs: &[Need]) -> Result<(), Vec<Preflight>> {
     let (version, served, allowed) =
         futures::join!(check_version(cluster), check_served(cluster, needs), check_allowed(cluster, needs));
     let mut problems: Vec<_> = version.into_iter().chain(served).chain(allowed).collect();
     problems.sort();
-    problems.dedup();
+    problems.dedup_by(|later, earlier| later.is_same_news(earlier));
     if problems.is_empty() { Ok(()) } else { Err(problems) }
 }
 
@@ -229,8 +254,8 @@ async fn missing(cluster: &Cluster, group_version: String, wanted: Vec<String>) 
 }
 
 async fn check_allowed(cluster: &Cluster, needs: &[Need]) -> Vec<Preflight> {
-    let problems = stream::iter(needs).map(|need| denied(cluster, need)).buffered(AT_ONCE);
-    problems.collect::<Vec<_>>().await.concat()
+    let questions: Vec<_> = needs.iter().map(|need| denied(cluster, need)).collect();
+    stream::iter(questions).buffered(AT_ONCE).collect::<Vec<_>>().await.concat()
 }
 
 async fn denied(cluster: &Cluster, need: &Need) -> Vec<Preflight> {
@@ -278,13 +303,18 @@ async fn ask<T>(
     question: &str,
     answer: impl Future<Output = kube::Result<T>>,
 ) -> Result<T, Preflight> {
-    let reason = match timeout(READ_DEADLINE, answer).await {
+    let cluster = cluster.name.clone();
+    let unanswered = |cluster, reason| Preflight::Unanswered { cluster, question: question.to_owned(), reason };
+    Err(match timeout(READ_DEADLINE, answer).await {
         Ok(Ok(answer)) => return Ok(answer),
-        Ok(Err(kube::Error::Api(status))) => format!("{} ({})", status.message, status.code),
-        Ok(Err(error)) => chain(&error),
-        Err(_) => format!("no answer within {} s", READ_DEADLINE.as_secs()),
-    };
-    Err(Preflight::Unanswered { cluster: cluster.name.clone(), question: question.to_owned(), reason })
+        Ok(Err(kube::Error::Api(status))) if status.code == 401 => Preflight::Unauthorized { cluster },
+        Ok(Err(kube::Error::Api(status))) => unanswered(cluster, format!("{} ({})", status.message, status.code)),
+        Ok(Err(error @ (kube::Error::Service(_) | kube::Error::HyperError(_)))) => {
+            Preflight::Unreachable { cluster, reason: chain(&error) }
+        }
+        Ok(Err(error)) => unanswered(cluster, chain(&error)),
+        Err(_) => Preflight::Unreachable { cluster, reason: format!("no answer within {} s", READ_DEADLINE.as_secs()) },
+    })
 }
 
 #[cfg(test)]
@@ -355,11 +385,26 @@ mod tests {
         );
     }
 
+    async fn problems_of(reply: impl Fn() -> Reply + Send + Sync + 'static) -> Vec<String> {
+        let cluster = scripted(move |_| reply());
+        let problems = preflight(&cluster, &[Need::kind::<Thing>(&[Verb::Get])]).await.unwrap_err();
+        problems.iter().map(ToString::to_string).collect()
+    }
+
     #[tokio::test]
     async fn an_unanswered_question_is_a_problem() {
-        let cluster = scripted(|_| Reply::Cut);
-        let problems = preflight(&cluster, &[Need::kind::<Thing>(&[Verb::Get])]).await.unwrap_err();
-        assert_eq!(problems.len(), 3);
-        assert!(problems.iter().all(|problem| problem.to_string().starts_with("cluster home: cannot find out ")));
+        let found = problems_of(|| Reply::error(500, "InternalError", "out of order")).await;
+        assert_eq!(found.len(), 3);
+        assert!(found.iter().all(|problem| problem.starts_with("cluster home: cannot find out ")), "{found:#?}");
+    }
+
+    #[tokio::test]
+    async fn a_server_that_does_not_answer_or_does_not_know_us_is_one_problem() {
+        let found = problems_of(|| Reply::Cut).await;
+        assert_eq!(found.len(), 1, "{found:#?}");
+        assert!(found[0].starts_with("cluster home: the API server does not answer: "), "{found:#?}");
+        let found = problems_of(|| Reply::error(401, "Unauthorized", "Unauthorized")).await;
+        assert_eq!(found.len(), 1, "{found:#?}");
+        assert!(found[0].starts_with("cluster home: the API server does not accept our credentials"), "{found:#?}");
     }
 }

@@ -102,6 +102,11 @@ impl Routes {
         self.table.clusters(&gvk::<K>())
     }
 
+    /// Whether `cluster` serves a kind.
+    pub fn serves<K: Kind>(&self, cluster: &ClusterName) -> bool {
+        self.clusters::<K>().is_ok_and(|all| all.contains(cluster))
+    }
+
     /// The cluster that an object with this availability zone belongs to. An empty zone is none.
     pub fn target<K: Kind>(&self, zone: Option<&str>) -> Result<ClusterName, RouteError> {
         self.table.target(&gvk::<K>(), zone.filter(|zone| !zone.is_empty()))

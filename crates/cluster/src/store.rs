@@ -5,7 +5,7 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, RwLock},
+    sync::{Arc, Mutex, RwLock, Weak},
 };
 
 use berth_core::ClusterName;
@@ -98,6 +98,17 @@ struct Member<K> {
     /// How many fresh reads had been asked for when the list under way began, and when the last complete one did.
     listing: u64,
     listed: u64,
+}
+
+/// A store that may be gone.
+pub(crate) struct WeakStore<K: 'static> {
+    shared: Weak<Shared<K>>,
+}
+
+impl<K> WeakStore<K> {
+    pub(crate) fn upgrade(&self) -> Option<Store<K>> {
+        Some(Store { shared: self.shared.upgrade()? })
+    }
 }
 
 impl<K> Clone for Store<K> {
@@ -285,6 +296,25 @@ impl<K: Kind> Store<K> {
     /// The clusters of this store.
     pub fn clusters(&self) -> Vec<ClusterName> {
         read(&self.shared.data).clusters.keys().cloned().collect()
+    }
+
+    /// The objects of the same name in other clusters, readable or not, by cluster.
+    pub fn elsewhere(&self, key: &ObjectKey) -> Vec<ObjectKey> {
+        let mut all = self.holders(&key.name);
+        all.retain(|other| other.cluster != key.cluster);
+        all
+    }
+
+    /// The objects of this name in all clusters, readable or not, by cluster.
+    pub(crate) fn holders(&self, name: &Arc<str>) -> Vec<ObjectKey> {
+        let data = read(&self.shared.data);
+        let holding = data.clusters.iter().filter(|(_, member)| member.entries.has(name));
+        holding.map(|(cluster, _)| ObjectKey::new(cluster.clone(), name.clone())).collect()
+    }
+
+    /// For listeners of this store that read it.
+    pub(crate) fn downgrade(&self) -> WeakStore<K> {
+        WeakStore { shared: Arc::downgrade(&self.shared) }
     }
 
     // ---- the write side

@@ -46,6 +46,10 @@ pub fn doubtful<K: Kind>(store: &Store<K>, key: &crate::ObjectKey) {
 }
 
 #[cfg(test)]
+mod said;
+#[cfg(test)]
+pub(crate) use said::Said;
+#[cfg(test)]
 pub(crate) use scripted::{Reply, Request, Thing, ThingStatus, metrics, scripted, thing};
 
 #[cfg(test)]

@@ -19,9 +19,9 @@ use error::Failure;
 pub use error::{Action, Call, WriteError};
 
 use crate::{
-    Clusters, Guarded, Kind, ObjectKey, Store, Whole, WriteMetrics,
+    Clusters, Guarded, Kind, ObjectKey, Store, Whole, WriteMetrics, conflicts,
     connect::{READ_DEADLINE, WRITE_DEADLINE},
-    kind_name,
+    gvk, kind_name,
     store::Sending,
 };
 
@@ -75,7 +75,7 @@ impl<K: Kind> Writer<K> {
         &self.store
     }
 
-    /// Creates the object in `cluster`.
+    /// Creates the object in `cluster`, unless another cluster has one of that name.
     ///
     /// If there is one of that name it is read and entered into the store, and the answer is
     /// [`WriteError::AlreadyExists`]: never a success, because nobody has decided yet whether it is what was wanted.
@@ -85,6 +85,7 @@ impl<K: Kind> Writer<K> {
         if name.is_empty() {
             return Err(WriteError::Invalid { call, message: "the object has no name".to_owned() });
         }
+        self.refuse_second(&call)?;
         let api = self.api(&call)?;
         let object = Guarded::Whole(object.clone());
         let sending = self.store.sending(&call.key);
@@ -236,6 +237,19 @@ impl<K: Kind> Writer<K> {
         if let Some(metrics) = &self.metrics {
             metrics.writes.with_label_values(&[&call.kind, call.action.as_str(), outcome]).inc();
         }
+    }
+
+    /// A name stands for one object, whichever cluster has it (document 11 section 9.5).
+    fn refuse_second(&self, call: &Call) -> Result<(), WriteError> {
+        let others = self.store.elsewhere(&call.key);
+        if others.is_empty() {
+            return Ok(());
+        }
+        let gvk = gvk::printed(&gvk::gvk::<K>());
+        if let Some(metrics) = &self.metrics {
+            metrics.conflicts.count("create", &gvk);
+        }
+        Err(WriteError::Elsewhere { call: call.clone(), gvk, others: conflicts::clusters(&others) })
     }
 
     /// Reads an object that is in our way. If that fails it stays in doubt, so that somebody looks later.

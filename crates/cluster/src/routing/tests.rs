@@ -51,6 +51,7 @@ fn clusters(routes: &Routes, text: &str) -> String {
 fn section_13_routing_a_reservation_goes_to_the_remote_of_its_zone() {
     assert_eq!(routes().target::<Reservation>(Some("az-b")).unwrap().as_str(), "az-b");
     assert_eq!(clusters(&routes(), SLOT), "az-a, az-b, home", "r1 and home are asked for the name");
+    assert!(routes().serves::<Reservation>(&"az-a".into()) && !routes().serves::<Reservation>(&"r3".into()));
 }
 
 #[test]

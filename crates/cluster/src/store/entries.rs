@@ -113,6 +113,11 @@ impl<K> Entries<K> {
         self.live.get(name)?.shown.as_ref()
     }
 
+    /// True if there is an object of that name, readable or not.
+    pub fn has(&self, name: &str) -> bool {
+        self.live.contains_key(name)
+    }
+
     /// The readable objects, by name.
     pub fn all(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<K>)> {
         self.live.iter().filter_map(|(name, live)| Some((name, live.shown.as_ref()?)))

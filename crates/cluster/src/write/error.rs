@@ -76,6 +76,20 @@ pub enum WriteError {
         /// What was to be done.
         call: Call,
     },
+    /// Another cluster has an object of that name, so this one was not created.
+    #[error(
+        "cannot create {gvk} /{name}: already exists on another cluster ({others}); delete the one that is in the wrong \
+         cluster",
+        name = call.key.name
+    )]
+    Elsewhere {
+        /// What was to be done.
+        call: Call,
+        /// The kind, as document 11 section 9.4 prints it.
+        gvk: String,
+        /// The clusters that have it.
+        others: String,
+    },
     /// The API server does not want it, and will not want it later.
     #[error("{call}: the API server refuses it ({code}): {message}")]
     Refused {
@@ -126,7 +140,9 @@ impl WriteError {
         match self {
             Self::Conflict { .. } | Self::AlreadyExists { .. } | Self::Unknown { .. } => Class::Soon,
             Self::Unavailable { .. } => Class::Later,
-            Self::Refused { .. } | Self::Malformed { .. } | Self::Invalid { .. } => Class::User,
+            Self::Elsewhere { .. } | Self::Refused { .. } | Self::Malformed { .. } | Self::Invalid { .. } => {
+                Class::User
+            }
         }
     }
 
@@ -134,7 +150,7 @@ impl WriteError {
     pub(super) fn outcome(&self) -> &'static str {
         match self {
             Self::Conflict { .. } => "conflict",
-            Self::AlreadyExists { .. } => "exists",
+            Self::AlreadyExists { .. } | Self::Elsewhere { .. } => "exists",
             Self::Unavailable { .. } => "unavailable",
             Self::Unknown { .. } => "unknown",
             Self::Refused { .. } | Self::Malformed { .. } | Self::Invalid { .. } => "refused",

@@ -324,3 +324,26 @@ async fn outcomes_are_counted() {
     let text = registry.render();
     assert!(text.contains(r#"berth_writes_total{kind="Thing",outcome="ok",verb="patch"} 1"#), "{text}");
 }
+
+/// Document 11 sections 9.5 and 9.7.
+#[tokio::test]
+async fn a_name_that_another_cluster_has_is_not_created_a_second_time() {
+    let (registry, all) = metrics();
+    let scene = scene(|request| Reply::Json(201, request.body.clone()));
+    let writer = scene.writer.clone().counted(all.writes);
+    crate::testing::applied(writer.store(), &"az-b".into(), thing("new", "uid-b", 1));
+    let error = writer.create(&ClusterName::home(), &thing("new", "", 0)).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot create test.berth/v1, Kind=Thing /new: already exists on another cluster (az-b); delete the one that is \
+         in the wrong cluster"
+    );
+    assert_eq!(error.class(), Class::User);
+    assert!(scene.sent.lock().unwrap().is_empty(), "nothing was sent");
+    let text = registry.render();
+    assert!(text.contains(r#"name_conflicts_total{gvk="test.berth/v1, Kind=Thing",method="create"} 1"#), "{text}");
+
+    let twin = writer.store().get(&ObjectKey::new("az-b".into(), "new")).unwrap();
+    crate::testing::deleted(writer.store(), &"az-b".into(), Thing::clone(&twin));
+    writer.create(&ClusterName::home(), &thing("new", "uid", 9)).await.unwrap();
+}

@@ -1,0 +1,75 @@
+//! What is logged, for tests that must see it: who is told what, and how often.
+
+use std::{
+    fmt::{self, Write},
+    sync::{Arc, Mutex},
+};
+
+use tracing::{
+    Event, Level, Metadata, Subscriber,
+    field::{Field, Visit},
+    span,
+    subscriber::DefaultGuard,
+};
+
+use crate::lock::lock;
+
+/// Keeps what the thread of the test logs, from `info` up, as long as it lives.
+pub struct Said {
+    lines: Arc<Mutex<Vec<String>>>,
+    _guard: DefaultGuard,
+}
+
+impl Said {
+    /// Listens from now on.
+    pub fn listen() -> Self {
+        let lines = Arc::default();
+        let guard = tracing::subscriber::set_default(Listening { lines: Arc::clone(&lines) });
+        Self { lines, _guard: guard }
+    }
+
+    /// What was logged since the last call, each line as `LEVEL message key=value`.
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.lines))
+    }
+}
+
+struct Listening {
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Subscriber for Listening {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= Level::INFO && metadata.target().starts_with("berth")
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line::default();
+        event.record(&mut line);
+        lock(&self.lines).push(format!("{} {}{}", event.metadata().level(), line.message, line.fields));
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+    fn enter(&self, _: &span::Id) {}
+    fn exit(&self, _: &span::Id) {}
+}
+
+#[derive(Default)]
+struct Line {
+    message: String,
+    fields: String,
+}
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let _ = match field.name() {
+            "message" => write!(self.message, "{value:?}"),
+            name => write!(self.fields, " {name}={value:?}"),
+        };
+    }
+}
