@@ -23,22 +23,27 @@ pub fn always(snapshot: &Snapshot, outside: &Outside) -> Vec<Violation> {
 /// The part of [`always`] that a change can have broken: a change of a slot costs as much as its commitment and its hosts
 /// have slots, however large the rest of the world is.
 pub fn always_touched(snapshot: &Snapshot, outside: &Outside, touched: &Touched) -> Vec<Violation> {
+    let commitments = touched.commitments.iter().filter_map(|uuid| unprotected(snapshot, uuid));
     let slots = slots_touched(snapshot, touched);
     let slots = slots.into_iter().filter_map(|key| snapshot.slot(key).map(|slot| of_slot(snapshot, key, slot)));
+    let on_hosts = touched.hosts.iter().flat_map(|host| snapshot.reservations_on(host)).map(|(key, _)| key);
+    let strangers = on_hosts.filter_map(|key| wrong_zone(snapshot, key, snapshot.slot(key)?));
     let hosts = touched.hosts.iter().filter_map(|name| snapshot.host(name));
     let hosts = hosts.filter_map(|(key, host)| overbooked(snapshot, outside, key, host));
-    let commitments = touched.commitments.iter().filter_map(|uuid| unprotected(snapshot, uuid));
-    sorted(commitments.chain(slots.flatten()).chain(hosts), outside)
+    sorted(commitments.chain(slots.flatten()).chain(strangers).chain(hosts), outside)
 }
 
 /// Whether a commitment or a slot still breaks a law.
 pub(crate) fn stands(snapshot: &Snapshot, law: Law, object: &Key) -> bool {
-    if law == Law::FinalizerMissing {
-        let commitment = snapshot.commitments.get(object);
-        return commitment.is_some_and(|one| unprotected(snapshot, &one.spec.commitment_uuid).is_some());
-    }
     let slot = snapshot.slot(object);
-    slot.is_some_and(|slot| of_slot(snapshot, object, slot).iter().any(|violation| violation.law == law))
+    match law {
+        Law::FinalizerMissing => {
+            let commitment = snapshot.commitments.get(object);
+            commitment.is_some_and(|one| unprotected(snapshot, &one.spec.commitment_uuid).is_some())
+        }
+        Law::SlotInWrongZone => slot.is_some_and(|slot| wrong_zone(snapshot, object, slot).is_some()),
+        _ => slot.is_some_and(|slot| of_slot(snapshot, object, slot).iter().any(|broken| broken.law == law)),
+    }
 }
 
 fn sorted(violations: impl Iterator<Item = Violation>, outside: &Outside) -> Vec<Violation> {
@@ -50,12 +55,11 @@ fn sorted(violations: impl Iterator<Item = Violation>, outside: &Outside) -> Vec
 
 fn slots_touched<'a>(snapshot: &'a Snapshot, touched: &'a Touched) -> BTreeSet<&'a Key> {
     let siblings = touched.commitments.iter().flat_map(|uuid| snapshot.slots_of(uuid)).map(|(key, _)| key);
-    let on_hosts = touched.hosts.iter().flat_map(|host| snapshot.reservations_on(host)).map(|(key, _)| key);
     let namesakes = touched.slots.iter().flat_map(|key| snapshot.slots_called(&key.name));
     let slots = touched.slots.iter().filter_map(|key| snapshot.slot(key));
     let vms: Vec<_> = slots.flat_map(confirmed).collect();
     let with_vms = vms.iter().flat_map(|vm| snapshot.slots_with(vm));
-    touched.slots.iter().chain(siblings).chain(on_hosts).chain(namesakes).chain(with_vms).collect()
+    touched.slots.iter().chain(siblings).chain(namesakes).chain(with_vms).collect()
 }
 
 fn of_slot(snapshot: &Snapshot, key: &Key, slot: &Reservation) -> Vec<Violation> {

@@ -75,7 +75,9 @@ impl Outside {
         }
         let zone = host.labels().get(labels::ZONE).cloned();
         if known.is_none_or(|known| known.zone != zone) {
-            self.excused.extend(snapshot.reservations_on(name).map(|(key, _)| (Law::SlotInWrongZone, key.clone())));
+            let slots = snapshot.reservations_on(name).map(|(key, _)| key);
+            let strangers = slots.filter(|key| stands(snapshot, Law::SlotInWrongZone, key));
+            self.excused.extend(strangers.map(|key| (Law::SlotInWrongZone, key.clone())));
         }
         self.hosts.insert(name.to_owned(), Known { rooms, allowed, zone });
     }

@@ -5,7 +5,10 @@ mod world;
 
 use std::collections::BTreeSet;
 
-use berth_crds::{CommitmentState, Reservation, ReservationType, Time, conditions::Status, labels, resources, testing};
+use berth_crds::{
+    CommitmentState, Reservation, ReservationSpec, ReservationType, Time, conditions::Status, labels, resources,
+    testing,
+};
 use berth_laws::{Law, Outside, always, at_rest};
 use jiff::Timestamp;
 use world::{World, condition, expect, host, instance, sound};
@@ -237,7 +240,7 @@ fn document_21_section_9_what_blocks_where() {
         broken.into_iter().filter(|one| one.law == Law::HostOverbooked).count()
     };
     let add = |world: &mut World, edit: &dyn Fn(&mut Reservation)| {
-        let mut block = Reservation::new("block", Default::default());
+        let mut block = Reservation::new("block", ReservationSpec::default());
         block.spec.type_ = ReservationType::FailoverReservation;
         block.spec.resources = testing::size("1Mi", "0");
         edit(&mut block);
