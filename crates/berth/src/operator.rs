@@ -9,7 +9,7 @@ mod parts;
 
 use std::{cell::OnceCell, convert::Infallible, sync::Arc};
 
-use berth_cluster::{Cluster, Clusters, Events, Routes, preflight};
+use berth_cluster::{Cluster, Clusters, Events, Fitness, Need, Routes, watch_fitness};
 use berth_core::ClusterName;
 use berth_http::{Address, Readiness, Server, health, metrics::router as metrics_router};
 use berth_scheduler::{Settings, TieBreak};
@@ -59,13 +59,14 @@ fn wanted_logs(arguments: &LogArguments) -> Wanted {
 
 async fn operate(arguments: &OperatorArguments, configuration: &Configuration) -> Result<(), Error> {
     let stop = shutdown::on_signals()?;
-    let memory = Memory::new(scheduler_settings(configuration));
+    let routes = Routes::new(&configuration.api_servers);
+    let memory = Memory::new(scheduler_settings(configuration), &routes);
     let registry = Metrics::new(&configuration.common.metric_labels)?;
     let metrics = OperatorMetrics::register(&registry, &memory)?;
     let (parts, mut ends) = Parts::new(stop.clone());
     let ready = serve(arguments, &registry, &metrics, &parts).await?;
     let leading = OnceCell::new();
-    let process = Process { arguments, configuration, memory, metrics, parts: parts.clone(), leading: &leading };
+    let process = Process { arguments, configuration, routes, memory, metrics, parts: parts.clone(), leading: &leading };
     let outcome = tokio::select! {
         biased;
         () = stop.cancelled() => Ok(()),
@@ -112,6 +113,7 @@ async fn serve(
 struct Process<'a> {
     arguments: &'a OperatorArguments,
     configuration: &'a Configuration,
+    routes: Routes,
     memory: Memory,
     metrics: OperatorMetrics,
     parts: Parts,
@@ -123,39 +125,48 @@ impl Process<'_> {
     /// Everything from "the process runs" to "the controllers run", and then until the lease is lost.
     async fn run(&self, ready: &Readiness) -> Result<Infallible, Error> {
         let synced = ready.component("stores of cluster home");
-        let routes = Routes::new(&self.configuration.api_servers);
-        let clusters = self.reach(&routes).await?;
+        let clusters = self.reach().await?;
         synced.not_ready("waiting for the first list of every kind");
-        self.fill(&clusters, &routes).await?;
+        self.fill(&clusters).await?;
         synced.ready();
         let leading = self.leading.get_or_init(|| self.leading(clusters.home()));
         if leading.acquired().await {
             self.memory.read_anew(TAKE_OVER).await;
         }
-        self.start(&clusters, &routes, leading);
+        self.start(&clusters, leading);
         Err(leading.lost().await)
     }
 
     /// Connects, and makes sure that home has and allows what we need. Remotes may be away.
-    async fn reach(&self, routes: &Routes) -> Result<Clusters, Error> {
+    async fn reach(&self) -> Result<Clusters, Error> {
         let version = format!("berth/{}", env!("CARGO_PKG_VERSION"));
         let user_agent = self.configuration.common.user_agent().unwrap_or(version);
         let servers = &self.configuration.api_servers;
         let kubeconfig = self.arguments.kubeconfig.as_deref();
         let clusters = Cluster::connect_all(kubeconfig, &user_agent, servers).await?;
         let home = clusters.home();
-        let mut needs = checks::needs(self.configuration, routes, &home.name);
+        let mut needs = self.needs(&home.name);
         if self.arguments.leader_elect {
             needs.push(checks::lease(home.client.default_namespace()));
         }
-        preflight(home, &needs).await.map_err(Error::Preflight)?;
+        let fitness = Fitness::new(self.metrics.cluster.fitness.clone());
+        fitness.check(home, &needs).await.map_err(Error::Preflight)?;
+        for remote in clusters.remotes() {
+            let needs = self.needs(&remote.name);
+            let watching = watch_fitness(fitness.clone(), remote.clone(), needs, self.parts.stop.clone());
+            self.parts.spawn_endless("the fitness of a remote cluster", watching);
+        }
         Ok(clusters)
     }
 
+    fn needs(&self, cluster: &ClusterName) -> Vec<Need> {
+        checks::needs(self.configuration, &self.routes, cluster)
+    }
+
     /// Begins to follow all clusters, and waits for home.
-    async fn fill(&self, clusters: &Clusters, routes: &Routes) -> Result<(), Error> {
-        let (counted, stop) = (&self.metrics.cluster.stores, &self.parts.stop);
-        for (name, work) in self.memory.work(clusters, routes, counted, stop)? {
+    async fn fill(&self, clusters: &Clusters) -> Result<(), Error> {
+        let (counted, stop) = (&self.metrics.cluster, &self.parts.stop);
+        for (name, work) in self.memory.work(clusters, &self.routes, counted, stop)? {
             self.parts.spawn_endless(name, work);
         }
         self.memory.synced(&ClusterName::home()).await;
@@ -180,7 +191,7 @@ impl Process<'_> {
     }
 
     /// Starts the controllers.
-    fn start(&self, clusters: &Clusters, routes: &Routes, leading: &Leading) {
+    fn start(&self, clusters: &Clusters, leading: &Leading) {
         let (fence, counted) = (leading.fence(), self.metrics.cluster.events.clone());
         let (events, publishing) =
             Events::new(clusters, Some(hostname()), fence.clone(), counted, self.parts.stop.clone());
@@ -191,7 +202,7 @@ impl Process<'_> {
         let environment = Environment {
             configuration: self.configuration,
             clusters: clusters.clone(),
-            routes: routes.clone(),
+            routes: self.routes.clone(),
             fence,
             events,
             clock: Arc::new(SystemClock),

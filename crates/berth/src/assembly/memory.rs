@@ -2,7 +2,9 @@
 
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
-use berth_cluster::{Cluster, Clusters, Kind, RouteError, Routes, Store, StoreMetrics, feed, indexes};
+use berth_cluster::{
+    Cluster, ClusterMetrics, Clusters, Kind, RouteError, Routes, Store, StoreMetrics, feed, indexes, watch_conflicts,
+};
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation};
 use berth_scheduler::{BuiltIn, Settings};
@@ -30,7 +32,7 @@ pub struct Memory {
 
 impl Memory {
     /// An empty memory, with everything connected that is to hear of changes.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: Settings, routes: &Routes) -> Self {
         let stores = Stores {
             commitments: Store::new(indexes::COMMITMENT_INDEXES),
             reservations: Store::new(indexes::RESERVATION_INDEXES),
@@ -38,7 +40,7 @@ impl Memory {
             knowledges: Store::new(&[]),
         };
         let memory = Self { stores, scheduler: Arc::new(BuiltIn::new(settings)), queues: Queues::default() };
-        connect(&memory.stores, &memory.scheduler, &memory.queues);
+        connect(&memory.stores, &memory.scheduler, &memory.queues, routes);
         memory
     }
 
@@ -48,11 +50,14 @@ impl Memory {
         &self,
         clusters: &Clusters,
         routes: &Routes,
-        metrics: &Arc<StoreMetrics>,
+        metrics: &ClusterMetrics,
         stop: &CancellationToken,
     ) -> Result<Vec<Work>, RouteError> {
         let Stores { commitments, reservations, hypervisors, knowledges } = &self.stores;
-        let feeding = Feeding { clusters, routes, metrics, stop };
+        watch_conflicts(commitments, metrics.conflicts.clone());
+        watch_conflicts(reservations, metrics.conflicts.clone());
+        watch_conflicts(hypervisors, metrics.conflicts.clone());
+        let feeding = Feeding { clusters, routes, metrics: &metrics.stores, stop };
         let mut work = feeding.all::<Knowledge>("the watch of flavor groups", knowledges)?;
         work.extend(feeding.all::<Hypervisor>("the watch of hosts", hypervisors)?);
         work.extend(feeding.all::<Reservation>("the watch of reservations", reservations)?);

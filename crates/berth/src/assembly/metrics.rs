@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use berth_cluster::ClusterMetrics;
+use berth_cluster::{ClusterMetrics, Routes};
 use berth_committed_resource::CommitmentMetrics;
 use berth_http::metrics::HttpMetrics;
 use berth_reservation::ReservationMetrics;
@@ -69,7 +69,7 @@ impl OperatorMetrics {
     /// Everything that an operator shows, for the documentation.
     pub fn all() -> Result<Vec<Metric>, MetricsError> {
         let metrics = Metrics::new(&std::collections::BTreeMap::new())?;
-        Self::register(&metrics, &Memory::new(berth_scheduler::Settings::default()))?;
+        Self::register(&metrics, &Memory::new(berth_scheduler::Settings::default(), &Routes::home_only()))?;
         Ok(metrics.registered())
     }
 }
