@@ -67,7 +67,8 @@ async fn operate(arguments: &OperatorArguments, configuration: &Configuration) -
     let (parts, mut ends) = Parts::new(stop.clone());
     let ready = serve(arguments, &registry, &metrics, &parts).await?;
     let leading = OnceCell::new();
-    let process = Process { arguments, configuration, routes, memory, metrics, parts: parts.clone(), leading: &leading };
+    let process =
+        Process { arguments, configuration, routes, memory, metrics, parts: parts.clone(), leading: &leading };
     let outcome = tokio::select! {
         biased;
         () = stop.cancelled() => Ok(()),
@@ -75,7 +76,9 @@ async fn operate(arguments: &OperatorArguments, configuration: &Configuration) -
         outcome = process.run(&ready) => outcome.map(|never| match never {}),
     };
     stop.cancel();
-    if parts.wind_down().await && let Some(leading) = leading.into_inner() {
+    if parts.wind_down().await
+        && let Some(leading) = leading.into_inner()
+    {
         leading.give_back().await;
     }
     outcome
@@ -199,8 +202,8 @@ impl Process<'_> {
     /// Starts the controllers.
     fn start(&self, clusters: &Clusters, leading: &Leading) {
         let (fence, counted) = (leading.fence(), self.metrics.cluster.events.clone());
-        let (events, publishing) =
-            Events::new(clusters, Some(hostname()), fence.clone(), counted, self.parts.stop.clone());
+        let (events, publishing) = Events::new(clusters, Some(hostname()), counted, self.parts.stop.clone());
+        let events = events.fenced(fence.clone());
         self.parts.spawn_endless("the publisher of events", publishing);
         if !self.configuration.enabled_controllers.contains(&Controller::CommittedResources) {
             return;
