@@ -6,5 +6,6 @@ pub mod commands;
 mod error;
 mod feed;
 pub mod operator;
+mod watchdog;
 
 pub use error::Error;

@@ -28,6 +28,7 @@ use crate::{
     args::{LogArguments, OperatorArguments},
     error::Error,
     feed::{Queues, Stores, connect, end_settled_doubts},
+    watchdog,
 };
 
 /// What is under way after `stop` is given this long; less than the 5 s after which somebody may kill us.
@@ -158,6 +159,8 @@ async fn start(
         Events::new(&clusters, std::env::var("HOSTNAME").ok(), metrics.cluster.events.clone(), parts.stop.clone());
     parts.spawn_endless("the publisher of events", publishing);
     keep_house(stores, scheduler, &queues, parts);
+    let watch = watchdog::watch_laws(stores.clone(), watchdog::INTERVAL, metrics.laws.clone(), parts.stop.clone());
+    parts.spawn_endless("the watch over the laws", watch);
     if configuration.enabled_controllers.contains(&Controller::CommittedResources) {
         let world = controllers::World { configuration, stores, clusters, scheduler, queues, events, metrics };
         world.start(parts);
