@@ -133,11 +133,12 @@ fn tell(news: &News) {
     for violation in news.over.iter().take(LINES) {
         info!(law = violation.law.as_str(), object = %violation.object, "the law holds again");
     }
-    for (what, violations) in [("began", &news.begun), ("ended", &news.over)] {
-        let more = violations.len().saturating_sub(LINES);
-        if more > 0 {
-            error!(more, "more violations of laws {what} than are logged");
-        }
+    let more = |violations: &[Violation]| violations.len().saturating_sub(LINES);
+    if more(&news.begun) > 0 {
+        error!(more = more(&news.begun), "more laws are broken than are logged");
+    }
+    if more(&news.over) > 0 {
+        info!(more = more(&news.over), "more laws hold again than are logged");
     }
 }
 
