@@ -30,6 +30,7 @@ use crate::{
     args::{LogArguments, OperatorArguments},
     assembly::{Controllers, Environment, Memory, OperatorMetrics, Order},
     error::Error,
+    watchdog,
 };
 
 /// Runs until a signal or a failure ends it.
@@ -205,6 +206,9 @@ impl Process<'_> {
         let (events, publishing) = Events::new(clusters, Some(hostname()), counted, self.parts.stop.clone());
         let events = events.fenced(fence.clone());
         self.parts.spawn_endless("the publisher of events", publishing);
+        let (stores, laws) = (self.memory.stores.clone(), self.metrics.laws.clone());
+        let watch = watchdog::watch_laws(stores, watchdog::INTERVAL, laws, self.parts.stop.clone());
+        self.parts.spawn_endless("the watch over the laws", watch);
         if !self.configuration.enabled_controllers.contains(&Controller::CommittedResources) {
             return;
         }
