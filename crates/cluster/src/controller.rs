@@ -116,6 +116,7 @@ pub async fn run<E, F, R>(
             future::ready(())
         });
     tokio::select! {
+        biased;
         () = queue => debug!(controller = name, "stopped"),
         () = patience(&stop) => warn!(controller = name, "stopped with looks under way; what they wrote is in doubt"),
     }

@@ -110,6 +110,7 @@ impl Publisher {
             }
         };
         tokio::select! {
+            biased;
             () = work => {},
             () = last_words => {},
         }

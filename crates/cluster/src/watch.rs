@@ -49,8 +49,9 @@ pub fn feed<K: Kind>(
         let feeding = Feeding { store, cluster, metrics, api, naming: Naming::default() };
         let both = async { futures::join!(feeding.follow(), feeding.keep_house()) };
         tokio::select! {
-            _ = both => {},
+            biased;
             () = stop.cancelled() => {},
+            _ = both => {},
         }
     }
 }

@@ -38,7 +38,7 @@ pub struct Facts {
     /// Its Ready condition.
     pub ready: Option<Ready>,
     /// The object that is served in its place, when two have the same UUID (U14).
-    pub served_instead: Option<ObjectKey>,
+    pub served_instead: Option<Served>,
     /// What each cluster holds of it.
     pub holdings: BTreeMap<ClusterName, Holding>,
     /// Where the slots of the wanted spec belong, or why nobody can say.
@@ -57,6 +57,15 @@ pub struct Facts {
     pub room: BTreeMap<HostName, Resources>,
     /// Why the first of its slots in the waiting list of the scheduler found no host.
     pub shortage: Option<Shortage>,
+}
+
+/// The object that is served for a UUID in place of another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// Which object.
+    pub key: ObjectKey,
+    /// It carries the finalizer, so that the slots outlive this object and not it.
+    pub has_finalizer: bool,
 }
 
 /// What one cluster holds of a commitment.

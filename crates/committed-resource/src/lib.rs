@@ -19,7 +19,7 @@ use berth_core::SlotKey;
 
 pub use controller::{CommittedResourceController, Settings};
 pub use error::Error;
-pub use facts::{Facts, Holding, Ready, Site, Taken};
+pub use facts::{Facts, Holding, Ready, Served, Site, Taken};
 pub use metrics::CommitmentMetrics;
 pub use plan::{Course, Decided, Finalizer, Leave, Limits, Placing, Plan, decide, plan};
 pub use status::{Delays, Report, Says, report, status};

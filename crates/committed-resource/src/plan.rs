@@ -129,7 +129,7 @@ pub fn plan(facts: &Facts, limits: Limits, now: Timestamp) -> Plan {
         return deletion(facts);
     }
     if let Some(served) = &facts.served_instead {
-        return Plan::idle(Course::Duplicate(served.clone()));
+        return Plan::idle(Course::Duplicate(served.key.clone()));
     }
     match facts.was_over().map_or_else(|| facts.spec.phase(now), Phase::Over) {
         Phase::Planned => nothing(facts, Course::Planned),
@@ -169,9 +169,11 @@ impl Plan {
 }
 
 fn deletion(facts: &Facts) -> Plan {
-    let served = facts.served_instead.is_none();
-    let leave = if served { leave_all(facts) } else { Vec::new() };
-    let free = !served || facts.unreadable().next().is_none();
+    let (leave, free) = match &facts.served_instead {
+        None => (leave_all(facts), facts.unreadable().next().is_none()),
+        // Its slots are left to the other object, once that one cannot go without them.
+        Some(served) => (Vec::new(), served.has_finalizer || facts.all_slots().next().is_none()),
+    };
     let finalizer = if facts.has_finalizer && free { Finalizer::Remove } else { Finalizer::Leave };
     Plan { leave, finalizer, ..Plan::idle(Course::Deleting) }
 }
@@ -250,7 +252,7 @@ fn rolled_back(facts: &Facts) -> Plan {
 }
 
 fn with_slots(facts: &Facts, course: Course, target: Target, slots: SlotPlan, whole: &Whole<Reservation>) -> Plan {
-    let holds = !slots.create.is_empty() || !slots.kept.is_empty();
+    let holds = !slots.create.is_empty() || facts.all_slots().next().is_some();
     let finalizer = if holds && !facts.has_finalizer { Finalizer::Add } else { Finalizer::Leave };
     let settled = course == Course::Reserve && slots.is_empty();
     let leave = if settled { leave_former(facts, whole) } else { Vec::new() };

@@ -19,7 +19,7 @@ use berth_scheduler::{Scheduler, Shortage};
 use kube::ResourceExt;
 
 use crate::{
-    facts::{Facts, Holding, Ready, Site, Taken},
+    facts::{Facts, Holding, Ready, Served, Site, Taken},
     slot_key,
 };
 
@@ -48,7 +48,7 @@ impl<S: Scheduler> Reader<'_, S> {
             generation: object.metadata.generation.unwrap_or_default(),
             created: object.metadata.creation_timestamp.as_ref().map(|time| time.0).unwrap_or_default(),
             deleting: object.metadata.deletion_timestamp.is_some(),
-            has_finalizer: object.finalizers().iter().any(|finalizer| finalizer == labels::RELEASE_SLOTS),
+            has_finalizer: has_finalizer(object),
             ready: ready(object),
             served_instead: self.served_instead(key, object),
             room: self.room(&holdings, object, groups.as_deref().ok()),
@@ -143,7 +143,7 @@ impl<S: Scheduler> Reader<'_, S> {
 
     /// Of several objects with one UUID the one in the cluster of its zone is served, then the one with the canonical
     /// name, then the first (U14).
-    fn served_instead(&self, key: &ObjectKey, object: &CommittedResource) -> Option<ObjectKey> {
+    fn served_instead(&self, key: &ObjectKey, object: &CommittedResource) -> Option<Served> {
         let canonical = names::commitment(&object.spec.commitment_uuid);
         let same = self.same_uuid(object);
         let rank = |entry: &&Entry<CommittedResource>| {
@@ -151,7 +151,7 @@ impl<S: Scheduler> Reader<'_, S> {
             (misplaced, *entry.key.name != *canonical, entry.key.name.clone(), entry.key.cluster.clone())
         };
         let served = same.iter().min_by_key(rank)?;
-        (served.key != *key).then(|| served.key.clone())
+        (served.key != *key).then(|| Served { key: served.key.clone(), has_finalizer: has_finalizer(&served.object) })
     }
 
     fn room(
@@ -179,6 +179,10 @@ impl<S: Scheduler> Reader<'_, S> {
 /// Other types may carry the data of a commitment in old objects; they are not ours.
 fn is_slot(object: &Reservation) -> bool {
     object.spec.type_ == ReservationType::CommittedResourceReservation
+}
+
+fn has_finalizer(object: &CommittedResource) -> bool {
+    object.finalizers().iter().any(|finalizer| finalizer == labels::RELEASE_SLOTS)
 }
 
 fn ready(object: &CommittedResource) -> Option<Ready> {

@@ -1,23 +1,30 @@
 //! Which commitments an event concerns: pure functions of the old object, the new object and the indexes (U53).
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use berth_cluster::{Change, ObjectKey, Store, indexes::COMMITMENT_BY_UUID};
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Knowledge, Reservation};
 
-/// A commitment concerns itself and, because of duplicates, all others with its UUID (U14).
+/// A commitment concerns itself and, when it comes or goes or what decides between duplicates changes, all others with
+/// its UUID (U14).
 pub fn by_commitment(
     change: &Change<CommittedResource>,
     commitments: &Store<CommittedResource>,
 ) -> BTreeSet<ObjectKey> {
     let mut keys: BTreeSet<_> = [change.key.clone()].into();
-    if change.old.is_none() || change.new.is_none() {
+    let finalizers =
+        |object: &Option<Arc<CommittedResource>>| object.as_ref().map(|one| one.metadata.finalizers.clone());
+    if finalizers(&change.old) != finalizers(&change.new) || zone(&change.old) != zone(&change.new) {
         for object in [&change.old, &change.new].into_iter().flatten() {
             keys.extend(with_uuid(&object.spec.commitment_uuid, commitments));
         }
     }
     keys
+}
+
+fn zone(object: &Option<Arc<CommittedResource>>) -> Option<&str> {
+    object.as_ref().map(|object| object.spec.availability_zone.as_str())
 }
 
 /// A slot concerns the commitments that it names and named. Of a Reservation that was never readable nobody knows which

@@ -92,10 +92,9 @@ pub(crate) fn orphaned(snapshot: &Snapshot, key: &Key, slot: &Reservation) -> Op
 
 /// A commitment with slots cannot go without them.
 fn unprotected(snapshot: &Snapshot, uuid: &str) -> Option<Violation> {
-    snapshot.slots_of(uuid).next()?;
     let served = snapshot.served(uuid);
     let (key, _) = served.first().filter(|_| !served.iter().any(|(_, object)| has_finalizer(object)))?;
-    let slots = snapshot.slots_of(uuid).count();
+    let slots = Some(snapshot.slots_held(key, uuid).count()).filter(|count| *count > 0)?;
     let text = format!("has {slots} slots and no finalizer {}", labels::RELEASE_SLOTS);
     Some(Violation::new(Law::FinalizerMissing, key, text))
 }

@@ -63,7 +63,7 @@ fn of_object(snapshot: &Snapshot, key: &Key, object: &CommittedResource) -> Vec<
 }
 
 fn of_commitment(snapshot: &Snapshot, key: &Key, object: &CommittedResource) -> Vec<Violation> {
-    let slots: Vec<_> = snapshot.slots_of(&object.spec.commitment_uuid).collect();
+    let slots: Vec<_> = snapshot.slots_held(key, &object.spec.commitment_uuid).collect();
     if object.metadata.deletion_timestamp.is_some() {
         return left_over(key, object, &slots).into_iter().collect();
     }

@@ -117,6 +117,19 @@ impl Snapshot {
         self.slots_of.select(uuid).filter_map(|key| Some((key, self.slot(key)?)))
     }
 
+    /// The slots that a served commitment answers for: not those in another cluster where another object has its UUID
+    /// (U14), which are left there until somebody deletes that object.
+    pub(crate) fn slots_held<'a>(
+        &'a self,
+        key: &'a Key,
+        uuid: &'a str,
+    ) -> impl Iterator<Item = (&'a Key, &'a Reservation)> {
+        let elsewhere =
+            self.commitments_of(uuid).map(|(other, _)| &other.cluster).filter(|cluster| **cluster != key.cluster);
+        let left: BTreeSet<_> = elsewhere.collect();
+        self.slots_of(uuid).filter(move |(slot, _)| !left.contains(&slot.cluster))
+    }
+
     /// The slots of this name, one for each cluster.
     pub(crate) fn slots_called(&self, name: &str) -> impl Iterator<Item = &Key> {
         self.slots_called.select(name)

@@ -35,6 +35,7 @@ struct State {
     snapshot: Snapshot,
     outside: Outside,
     broken: BTreeSet<String>,
+    writes: usize,
 }
 
 impl Judge {
@@ -53,6 +54,11 @@ impl Judge {
         done
     }
 
+    /// How many writes to commitments, slots and hosts there were so far, by anybody.
+    pub fn writes(&self) -> usize {
+        self.lock().writes
+    }
+
     /// All violations that any write has brought about, in words.
     pub fn broken(&self) -> Vec<String> {
         self.lock().broken.iter().cloned().collect()
@@ -65,8 +71,9 @@ impl Judge {
 
     fn written(&self, cluster: &ClusterName, event: &Event) {
         let mut state = self.lock();
-        let State { snapshot, outside, broken } = &mut *state;
+        let State { snapshot, outside, broken, writes } = &mut *state;
         let Some(touched) = follow(snapshot, cluster, event) else { return };
+        *writes += 1;
         if self.bench.people.load(Ordering::SeqCst) {
             outside.excuse(snapshot, &touched);
         } else {
@@ -153,7 +160,9 @@ mod tests {
         judge.watch(&ClusterName::home(), &server);
         judge.people(|| server.create(&seeds::patient("uuid-1", 1)).unwrap());
         assert_eq!(judge.broken_at_rest().len(), 1, "nothing is said about it");
-        server.edit::<CommittedResource>("commitment-uuid-1", &json!({ "metadata": { "labels": { "a": "b" } } })).unwrap();
+        server
+            .edit::<CommittedResource>("commitment-uuid-1", &json!({ "metadata": { "labels": { "a": "b" } } }))
+            .unwrap();
         server.delete::<CommittedResource>("commitment-uuid-1").unwrap();
         assert_eq!(judge.broken_at_rest(), [""; 0]);
     }

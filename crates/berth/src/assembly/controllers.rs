@@ -43,7 +43,7 @@ pub enum Order {
     /// As kube-runtime has it: at random.
     Any,
     /// As somebody picks, for each controller: for simulations.
-    Picked(Box<dyn FnMut() -> Pick>),
+    Picked(Box<dyn FnMut() -> Pick + Send>),
 }
 
 /// Both controllers. Clones share them.

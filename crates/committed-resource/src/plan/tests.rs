@@ -10,7 +10,7 @@ use berth_crds::{CommitmentState, conditions::commitment::Reason};
 use berth_scheduler::{FilterName, Placed, Request, Shortage, Verdict};
 
 use super::*;
-use crate::facts::{Holding, Ready, Site, Taken};
+use crate::facts::{Holding, Ready, Served, Site, Taken};
 
 pub(crate) fn now() -> Timestamp {
     at(0)
@@ -217,10 +217,19 @@ fn d1_a_cluster_that_was_given_up_does_not_keep_the_finalizer() {
 #[test]
 fn d1_a_duplicate_loses_only_its_finalizer() {
     let other = ObjectKey::new(ClusterName::home(), "commitment-other");
+    let served = |has_finalizer| Some(Served { key: other.clone(), has_finalizer });
     let slots = vec![slot(0, 60, 15, Some("h"))];
-    let facts = Facts { deleting: true, served_instead: Some(other.clone()), ..facts("60Gi", slots) };
+    let facts = Facts { deleting: true, served_instead: served(true), ..facts("60Gi", slots) };
     let plan = planned(&facts);
     assert_eq!((names(&plan), plan.finalizer), ((0, 0, 0), Finalizer::Remove));
+    let unprotected = Facts { served_instead: served(false), ..facts.clone() };
+    assert_eq!(
+        planned(&unprotected).finalizer,
+        Finalizer::Leave,
+        "the slots would belong to nobody who waits for them"
+    );
+    let bare = Facts { holdings: BTreeMap::new(), ..unprotected };
+    assert_eq!(planned(&bare).finalizer, Finalizer::Remove);
     let plan = planned(&Facts { deleting: false, ..facts });
     assert_eq!((plan.course.clone(), plan.is_empty()), (Course::Duplicate(other), true));
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    facts::Site,
+    facts::{Served, Site},
     plan::{
         Course,
         tests::{Room, decided, facts, now, said, site, slot, unread},
@@ -249,7 +249,10 @@ fn document_10_section_1_3_old_duplicate_conditions_become_one() {
 fn a_duplicate_names_the_object_that_is_served() {
     for (cluster, name) in [("home", "commitment-b"), ("b", "commitment-b of cluster b")] {
         let served = ObjectKey::new(cluster.into(), "commitment-b");
-        let plan = Facts { served_instead: Some(served.clone()), ..facts("60Gi", vec![]) };
+        let plan = Facts {
+            served_instead: Some(Served { key: served.clone(), has_finalizer: true }),
+            ..facts("60Gi", vec![])
+        };
         let decided = decided(&mut plan.clone(), &Room::of(0));
         assert_eq!(decided.plan.course, Course::Duplicate(served));
         let (_, reason, text) = told(&reported(&plan, &decided));

@@ -1,7 +1,7 @@
 //! One request from its arrival to its answer: what it meets on the way, when it takes effect, and what the log says of
 //! it. What it does when it takes effect is in `verbs`.
 
-use std::{convert::Infallible, future, io, pin::Pin, sync::Arc, task, time::Duration};
+use std::{io, pin::Pin, sync::Arc, task, time::Duration};
 
 use bytes::Bytes;
 use http::{Request, Response, header};
@@ -18,6 +18,10 @@ use crate::{
     request::Call,
     watch::{Open, Watch},
 };
+
+/// After so long without a byte the connection of a client counts as dead: longer than every deadline of a call, as it
+/// is for the clients of `berth-cluster`.
+const SILENCE: Duration = Duration::from_secs(70);
 
 /// The body of an answer.
 pub(crate) enum Lines {
@@ -81,8 +85,8 @@ impl Server {
         match reply {
             Reply::Answer(response) => Ok(response),
             Reply::Hang => {
-                let never: Infallible = future::pending().await;
-                match never {}
+                sleep(SILENCE).await;
+                Err(io::Error::new(io::ErrorKind::TimedOut, "the connection is silent for too long"))
             }
             Reply::Broken(kind) => Err(io::Error::new(kind, "the connection is broken")),
         }

@@ -71,7 +71,10 @@ async fn a_finalizer_keeps_an_object_that_is_deleted(context: Context) {
     let made = kept(&context, "a").await;
     let dying = context.delete(&reservation("a"), json!({})).await.ok();
     assert_eq!(dying["kind"], "Reservation");
-    assert_eq!((&dying["metadata"]["generation"], &dying["metadata"]["deletionGracePeriodSeconds"]), (&json!(2), &json!(0)));
+    assert_eq!(
+        (&dying["metadata"]["generation"], &dying["metadata"]["deletionGracePeriodSeconds"]),
+        (&json!(2), &json!(0))
+    );
     assert!(!text(&dying, "deletionTimestamp").is_empty());
     assert_ne!(text(&dying, "resourceVersion"), text(&made, "resourceVersion"));
     assert_eq!(context.get(&reservation("a")).await.ok(), dying);

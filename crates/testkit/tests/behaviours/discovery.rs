@@ -36,7 +36,10 @@ async fn a_group_says_what_it_serves(context: Context) {
     let body = context.get("/apis/cortex.cloud/v1alpha1").await.ok();
     assert_eq!((&body["kind"], &body["groupVersion"]), (&json!("APIResourceList"), &json!("cortex.cloud/v1alpha1")));
     let kind = resource(&body, "reservations");
-    assert_eq!((&kind["kind"], &kind["namespaced"], &kind["singularName"]), (&json!("Reservation"), &json!(false), &json!("reservation")));
+    assert_eq!(
+        (&kind["kind"], &kind["namespaced"], &kind["singularName"]),
+        (&json!("Reservation"), &json!(false), &json!("reservation"))
+    );
     let mut verbs: Vec<_> = kind["verbs"].as_array().unwrap().iter().map(|verb| verb.as_str().unwrap()).collect();
     verbs.sort_unstable();
     assert_eq!(verbs, ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]);
@@ -47,7 +50,8 @@ async fn a_group_says_what_it_serves(context: Context) {
 
 async fn groups_are_listed(context: Context) {
     let body = context.get("/apis").await.ok();
-    let names: Vec<_> = body["groups"].as_array().unwrap().iter().map(|group| group["name"].as_str().unwrap()).collect();
+    let names: Vec<_> =
+        body["groups"].as_array().unwrap().iter().map(|group| group["name"].as_str().unwrap()).collect();
     for name in ["cortex.cloud", "kvm.cloud.sap", "coordination.k8s.io", "events.k8s.io"] {
         assert!(names.contains(&name), "{names:?}");
     }

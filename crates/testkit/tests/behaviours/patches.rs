@@ -70,7 +70,9 @@ async fn merge_patch_replaces_lists(context: Context) {
 
 async fn merge_patch_without_a_difference_changes_nothing(context: Context) {
     let object = context.slot("a").await;
-    for patch in [json!({}), json!({ "spec": { "targetHost": null } }), json!({ "spec": { "type": object["spec"]["type"] } })] {
+    for patch in
+        [json!({}), json!({ "spec": { "targetHost": null } }), json!({ "spec": { "type": object["spec"]["type"] } })]
+    {
         assert_eq!(context.merge(&reservation("a"), patch).await.ok(), object);
     }
     same(&context, &object).await;
@@ -79,7 +81,8 @@ async fn merge_patch_without_a_difference_changes_nothing(context: Context) {
 async fn merge_patch_of_an_old_version_is_a_conflict(context: Context) {
     let old = text(&context.slot("a").await, "resourceVersion");
     let new = context.merge(&reservation("a"), host("h")).await.ok();
-    let guarded = |version: &str| json!({ "metadata": { "resourceVersion": version }, "spec": { "targetHost": "other" } });
+    let guarded =
+        |version: &str| json!({ "metadata": { "resourceVersion": version }, "spec": { "targetHost": "other" } });
     context.merge(&reservation("a"), guarded(&old)).await.refused(409, "Conflict");
     same(&context, &new).await;
     context.merge(&reservation("a"), guarded(&text(&new, "resourceVersion"))).await.ok();

@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 use crate::{
     answer::Answer,
     behaviours,
-    context::{COMMITMENTS, Context, HYPERVISORS, PIPELINES, QUOTAS, RESERVATIONS, commitment, condition, host, quota, reservation, slot},
+    context::{
+        COMMITMENTS, Context, HYPERVISORS, PIPELINES, QUOTAS, RESERVATIONS, commitment, condition, host, quota,
+        reservation, slot,
+    },
 };
 
 behaviours![

@@ -140,8 +140,7 @@ impl Special for Real {
 
     fn store_old<'a>(&'a self, object: &'a Value) -> LocalBoxFuture<'a, ()> {
         Box::pin(async move {
-            let (today, before) =
-                (crd(generate::all(), "Reservation"), crd(generate::without_rules(), "Reservation"));
+            let (today, before) = (crd(generate::all(), "Reservation"), crd(generate::without_rules(), "Reservation"));
             let api = self.api(&today);
             let object: DynamicObject = serde_json::from_value(object.clone()).unwrap();
             self.apply(&before).await;

@@ -1,0 +1,42 @@
+//! What goes wrong while a seed lives, and what it must have met at the end.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use berth_testkit::{Fault, Random, Rule, Server};
+
+const HUNDREDTHS: u32 = 10;
+
+/// Every kind of fault, each with a small probability, and everything takes its time.
+pub fn plague(server: &Server, random: &mut Random) {
+    let millis = Duration::from_millis;
+    server.latency(Duration::ZERO..=millis(30), Duration::ZERO..=millis(30));
+    server.late_watches(Duration::ZERO..=millis(400));
+    let some = |random: &mut Random| 1 + u32::try_from(random.below(3)).unwrap_or(0);
+    for fault in [
+        Fault::Conflict,
+        Fault::TooMany { retry_after: 1 },
+        Fault::Internal,
+        Fault::Unavailable,
+        Fault::Timeout,
+        Fault::TimeoutAfterwards,
+        Fault::LoseAnswer,
+        Fault::CutBefore,
+        Fault::Hang,
+        Fault::Forbidden,
+    ] {
+        server.rule(Rule::new(fault).writes().per_mille(some(random) * HUNDREDTHS));
+    }
+    for fault in [Fault::Internal, Fault::CutBefore, Fault::Hang] {
+        server.rule(Rule::new(fault).per_mille(some(random) * HUNDREDTHS));
+    }
+    for fault in [Fault::BreakWatch { after: 5 }, Fault::EndWatch { after: 5 }, Fault::LateWatch { by: millis(3000) }] {
+        server.rule(Rule::new(fault).per_mille(some(random) * 10 * HUNDREDTHS));
+    }
+}
+
+/// Adds up what hit.
+pub fn add(all: &mut BTreeMap<&'static str, u64>, server: &Server) {
+    for (name, count) in server.fault_counts() {
+        *all.entry(name).or_default() += count;
+    }
+}

@@ -1,0 +1,109 @@
+//! What people and hosts do, as a seed has it: commitments come, grow, shrink, move and go, hosts come, shrink and go, and
+//! somebody edits slots by hand.
+
+use std::time::Duration;
+
+use berth_crds::{CommittedResource, Hypervisor, Reservation, names};
+use berth_testkit::{Random, Server, seeds};
+use serde_json::json;
+use tokio::time::sleep;
+
+use crate::world::{World, ZONES};
+
+/// Commitments and hosts that may exist at a time.
+const COMMITMENTS: usize = 6;
+const HOSTS: usize = 8;
+
+/// One thing that happens.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Commit,
+    Resize,
+    Move,
+    Delete,
+    HostComes,
+    HostShrinks,
+    HostGoes,
+    HandClears,
+    HandSends,
+}
+
+/// As they may follow each other: those that occur twice are twice as frequent.
+const ACTS: [Act; 14] = [
+    Act::Commit,
+    Act::Commit,
+    Act::Commit,
+    Act::Resize,
+    Act::Resize,
+    Act::Resize,
+    Act::Move,
+    Act::Delete,
+    Act::HostComes,
+    Act::HostComes,
+    Act::HostShrinks,
+    Act::HostGoes,
+    Act::HandClears,
+    Act::HandSends,
+];
+
+/// So many things happen, one after the other, with pauses of up to `longest` between them.
+pub async fn life(world: &mut World, acts: usize, longest: Duration) {
+    for _ in 0..acts {
+        let pause = world.random.duration(&(Duration::ZERO..=longest));
+        sleep(pause).await;
+        let act = ACTS[world.random.below(ACTS.len())];
+        let mut random = Random::new(world.random.next());
+        world.people(|world| happens(world, act, &mut random));
+    }
+}
+
+/// Something that cannot happen does not: there may be nothing to delete.
+fn happens(world: &World, act: Act, random: &mut Random) {
+    let zone = ZONES[random.below(ZONES.len())];
+    let server = world.server_of(zone);
+    let amount = seeds::slots(1 + random.next() % 4);
+    let uuid = format!("uuid-{}", random.below(COMMITMENTS));
+    let commitment = names::commitment(&uuid);
+    let host = format!("h{}-{zone}", random.below(HOSTS));
+    match act {
+        Act::Commit => commit(world, zone, &uuid, random),
+        Act::Resize => drop(edit::<CommittedResource>(world, &commitment, &json!({ "spec": { "amount": amount } }))),
+        Act::Move => {
+            drop(edit::<CommittedResource>(world, &commitment, &json!({ "spec": { "availabilityZone": zone } })))
+        }
+        Act::Delete => {
+            world.servers().iter().for_each(|(_, server)| drop(server.delete::<CommittedResource>(&commitment)))
+        }
+        Act::HostComes => {
+            let new = seeds::in_zone(seeds::host(&host, 1 + random.next() % 4), zone);
+            drop(server.create(&new));
+        }
+        Act::HostShrinks => {
+            let one = json!({ "status": { "capacity": { "memory": seeds::slots(1) }, "effectiveCapacity": { "memory": seeds::slots(1) } } });
+            drop(server.edit_status::<Hypervisor>(&host, &one));
+        }
+        Act::HostGoes => drop(server.delete::<Hypervisor>(&host)),
+        Act::HandClears => hand(server, random, &json!({ "spec": { "targetHost": null } })),
+        Act::HandSends => hand(server, random, &json!({ "spec": { "targetHost": host } })),
+    }
+}
+
+fn commit(world: &World, zone: &str, uuid: &str, random: &mut Random) {
+    let count = 1 + random.next() % 4;
+    let mut new = if random.chance(500) { seeds::patient(uuid, count) } else { seeds::rejectable(uuid, count) };
+    zone.clone_into(&mut new.spec.availability_zone);
+    // Whoever is unlucky makes a duplicate in another cluster.
+    drop(world.server_of(zone).create(&new));
+}
+
+fn edit<K: berth_cluster::Kind>(world: &World, name: &str, patch: &serde_json::Value) -> bool {
+    world.servers().iter().any(|(_, server)| server.edit::<K>(name, patch).is_ok())
+}
+
+/// Somebody edits one of the slots.
+fn hand(server: &Server, random: &mut Random, patch: &serde_json::Value) {
+    let slots: Vec<Reservation> = server.all().unwrap_or_default();
+    let Some(slot) = slots.get(random.below(slots.len())) else { return };
+    let name = slot.metadata.name.as_deref().unwrap_or_default();
+    drop(server.edit::<Reservation>(name, patch));
+}

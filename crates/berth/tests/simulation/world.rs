@@ -1,0 +1,194 @@
+//! Doubles of API servers, the clocks, the judge, and what one seed decides.
+
+use std::{sync::Arc, time::Duration};
+
+use berth_cluster::{Clusters, Routes};
+use berth_core::ClusterName;
+use berth_crds::{Hypervisor, testing};
+use berth_telemetry::{
+    clock::Clock,
+    config::{self, Configuration},
+};
+use berth_testkit::{Judge, Random, Server, SteppedClock, seeds};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use crate::process::{Process, Start};
+
+/// Nothing is written for so long: the world is at rest. Longer than the grace of a host and every timed look.
+const REST: Duration = Duration::from_secs(45 * 60);
+/// So long may it take.
+const PATIENCE: Duration = Duration::from_secs(8 * 3600);
+
+/// The kinds that live in the cluster of their zone.
+const ROUTED: [&str; 3] =
+    ["kvm.cloud.sap/v1/Hypervisor", "cortex.cloud/v1alpha1/Reservation", "cortex.cloud/v1alpha1/CommittedResource"];
+
+pub struct World {
+    pub home: Server,
+    /// The cluster of the other zone, if that has one of its own.
+    pub remote: Option<Server>,
+    pub judge: Judge,
+    pub clock: SteppedClock,
+    pub random: Random,
+    configuration: Configuration,
+    routes: Routes,
+}
+
+impl World {
+    /// One cluster for both zones.
+    pub fn one_cluster(seed: u64) -> Self {
+        Self::new(seed, false)
+    }
+
+    /// A cluster for each zone.
+    pub fn two_clusters(seed: u64) -> Self {
+        Self::new(seed, true)
+    }
+
+    fn new(seed: u64, two: bool) -> Self {
+        let clock = SteppedClock::new("2026-03-01T12:00:00Z".parse().unwrap());
+        let configuration = configuration(two);
+        let mut random = Random::new(seed);
+        let mut server = || {
+            // The clock of the API server is another one.
+            let server = Server::new(Arc::new(SteppedClock::new(clock.now())));
+            server.seed(random.next());
+            server
+        };
+        let (home, remote) = (server(), two.then(&mut server));
+        let routes = Routes::new(&configuration.api_servers);
+        let world = Self { home, remote, judge: Judge::default(), clock, random, configuration, routes };
+        for (name, server) in world.servers() {
+            world.judge.watch(&name, server);
+        }
+        world.home.create(&seeds::flavor_groups(world.clock.now())).unwrap();
+        world
+    }
+
+    /// All servers, with the names of their clusters.
+    pub fn servers(&self) -> Vec<(ClusterName, &Server)> {
+        let remote = self.remote.iter().map(|server| (seeds::OTHER_ZONE.into(), server));
+        [(ClusterName::home(), &self.home)].into_iter().chain(remote).collect()
+    }
+
+    /// The server of a zone.
+    pub fn server_of(&self, zone: &str) -> &Server {
+        self.remote.as_ref().filter(|_| zone == seeds::OTHER_ZONE).unwrap_or(&self.home)
+    }
+
+    /// A process that decides by itself.
+    pub fn start(&mut self, who: &str) -> Process {
+        let order = Some(Random::new(self.random.next()));
+        self.start_as(who, order, false)
+    }
+
+    /// A process that is one of several replicas.
+    pub fn start_replica(&mut self, who: &str) -> Process {
+        let order = Some(Random::new(self.random.next()));
+        self.start_as(who, order, true)
+    }
+
+    /// A process on kube-runtime's `Controller`.
+    pub fn start_as_shipped(&mut self, who: &str) -> Process {
+        self.start_as(who, None, false)
+    }
+
+    fn start_as(&mut self, who: &str, order: Option<Random>, elected: bool) -> Process {
+        let cluster = |name: &ClusterName, server: &Server| server.cluster_as(name.clone(), who);
+        let remotes = self.remote.iter().map(|server| cluster(&seeds::OTHER_ZONE.into(), server));
+        let clusters = Clusters::new(cluster(&ClusterName::home(), &self.home), remotes);
+        Process::start(Start {
+            who,
+            clusters,
+            routes: &self.routes,
+            configuration: &self.configuration,
+            clock: Arc::new(self.clock.clone()),
+            order,
+            elected,
+        })
+    }
+
+    /// People, hosts and other programs act.
+    pub fn people<T>(&self, act: impl FnOnce(&Self) -> T) -> T {
+        self.judge.people(|| act(self))
+    }
+
+    /// Somebody sets up hosts with room for so many slots in a zone.
+    pub fn hosts(&self, zone: &str, hosts: &[(&str, u64)]) {
+        self.people(|world| {
+            for (name, room) in hosts {
+                let host: Hypervisor = seeds::in_zone(seeds::host(name, *room), zone);
+                world.server_of(zone).create(&host).unwrap();
+            }
+        });
+    }
+
+    /// Waits until nothing is written any more, at all servers.
+    pub async fn rests(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        let mut before = self.judge.writes();
+        loop {
+            sleep(REST).await;
+            let now = self.judge.writes();
+            if now == before {
+                return;
+            }
+            assert!(Instant::now() < deadline, "it does not come to rest:\n{}", self.last_calls(30));
+            before = now;
+        }
+    }
+
+    /// At rest: all laws hold, nothing that was written ever broke one, and whoever starts now writes nothing.
+    pub async fn is_lawful(&mut self, process: Process) {
+        self.heal();
+        self.rests().await;
+        let wrong = (self.judge.broken(), self.judge.broken_at_rest());
+        assert!(wrong.0.is_empty() && wrong.1.is_empty(), "{wrong:#?}\n{}", self.last_writes(40));
+        process.crash();
+        let again = self.start("again");
+        self.rests().await;
+        let writes: Vec<_> = self.calls().into_iter().filter(|call| is_write_of(call, "again")).collect();
+        assert_eq!(writes, [""; 0], "planning again writes something");
+        again.crash();
+    }
+
+    pub fn heal(&self) {
+        self.servers().into_iter().for_each(|(_, server)| server.heal());
+    }
+
+    /// All calls at all servers.
+    pub fn calls(&self) -> Vec<String> {
+        self.servers().into_iter().flat_map(|(_, server)| server.calls()).collect()
+    }
+
+    /// The last writes, for the text of a failure.
+    fn last_writes(&self, count: usize) -> String {
+        let writes: Vec<_> = self.calls().into_iter().filter(|call| is_write_of(call, "one")).collect();
+        writes[writes.len().saturating_sub(count)..].join("\n")
+    }
+
+    pub fn last_calls(&self, count: usize) -> String {
+        let calls = self.calls();
+        calls[calls.len().saturating_sub(count)..].join("\n")
+    }
+}
+
+/// A line of the log has a number, a time, who called, and the verb.
+fn is_write_of(call: &str, who: &str) -> bool {
+    let words: Vec<_> = call.split(' ').collect();
+    let writes = ["create", "update", "patch", "status", "delete"];
+    words.get(2) == Some(&who) && words.get(3).is_some_and(|verb| writes.contains(verb))
+}
+
+fn configuration(two: bool) -> Configuration {
+    let home: Vec<&str> = ROUTED.into_iter().chain(["cortex.cloud/v1alpha1/Knowledge"]).collect();
+    let remote = json!({ "host": "https://remote.example", "gvks": ROUTED,
+                         "labels": { "availabilityZone": seeds::OTHER_ZONE } });
+    let keys = if two { json!({ "apiservers": { "home": { "gvks": home }, "remotes": [remote] } }) } else { json!({}) };
+    let Value::Object(keys) = keys else { unreachable!() };
+    config::decode(&keys, false).unwrap().configuration
+}
+
+/// Both zones.
+pub const ZONES: [&str; 2] = [testing::ZONE, seeds::OTHER_ZONE];
