@@ -219,6 +219,20 @@ mod tests {
         assert!(!losses.contains("berth_events_dropped_total"), "{losses}");
     }
 
+    #[tokio::test]
+    async fn who_does_not_lead_publishes_nothing() {
+        let (fence, lose) = Fence::held_now();
+        let (registry, all) = metrics();
+        let stop = CancellationToken::new();
+        let cluster = scripted(|_| panic!("nothing is to be sent"));
+        let (events, work) = Events::new(&cluster.into(), None, all.events, stop.clone());
+        events.fenced(fence).publish(&ClusterName::home(), &object(), event("placed"));
+        lose();
+        stop.cancel();
+        work.await;
+        assert!(registry.render().contains(r#"berth_events_dropped_total{cause="not_leader"} 1"#));
+    }
+
     #[tokio::test(start_paused = true)]
     async fn what_cannot_be_published_is_counted_and_nothing_else() {
         let (_, losses) = published(&["placed"], |_| Reply::Cut).await;

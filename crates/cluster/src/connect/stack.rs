@@ -31,3 +31,51 @@ pub(super) fn client(config: Config) -> kube::Result<Client> {
         .service(connections.map_request(last_moment).map_err(BoxError::from));
     Ok(Client::new(service, config.default_namespace))
 }
+
+#[cfg(test)]
+mod tests {
+    use hyper::Request;
+    use kube::client::Body;
+    use tokio::{
+        io::AsyncReadExt,
+        net::{TcpListener, TcpStream},
+    };
+
+    use super::*;
+    use crate::{Fence, chain};
+
+    /// What a server gets of a write, and what the client says when it does not answer.
+    async fn sent(fence: Fence) -> (String, String) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let client = client(Config::new(url.parse().unwrap())).unwrap();
+        let write = Request::put("/a").extension(fence).body(Body::from(b"{\"a\":1}".to_vec())).unwrap();
+        let writing = tokio::spawn(async move { client.send(write).await.map(drop) });
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let got = received(&mut stream).await;
+        drop(stream);
+        (got, chain(&writing.await.unwrap().unwrap_err()))
+    }
+
+    /// Up to the end of the body, or of the connection.
+    async fn received(stream: &mut TcpStream) -> String {
+        let mut got = Vec::new();
+        while !got.ends_with(b"}") && stream.read_buf(&mut got).await.unwrap() > 0 {}
+        String::from_utf8(got).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_fence_that_closed_in_the_meantime_keeps_the_body_back() {
+        let (fence, lose) = Fence::held_now();
+        lose();
+        let (got, error) = sent(fence).await;
+        assert!(!got.contains('{'), "{got}");
+        assert!(error.contains("does not lead"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn an_open_fence_changes_nothing() {
+        let (got, _) = sent(Fence::held_now().0).await;
+        assert!(got.ends_with("content-length: 7\r\n\r\n{\"a\":1}"), "{got}");
+    }
+}

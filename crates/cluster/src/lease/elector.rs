@@ -7,7 +7,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, api::PostParams};
 use tokio::{
     sync::watch,
-    time::{sleep, sleep_until, timeout},
+    time::{sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -50,6 +50,7 @@ impl Election {
     /// and the fence then closes in time.
     ///
     /// To be called within a runtime.
+    #[expect(clippy::new_ret_no_self, reason = "the election is the work; what it gives is the view of it")]
     pub fn new(
         cluster: &Cluster,
         namespace: &str,
@@ -188,7 +189,7 @@ impl Election {
         if !leads || self.standing.stale {
             return;
         }
-        sleep(WRITE_DEADLINE).await;
+        sleep_until(self.term.at(self.term.landed())).await;
         let mark = self.standing.writes(self.term.now(), object::wall_clock());
         match self.put(&object::released(&self.lease, mark)).await {
             Ok(_) => info!(lease = %self.key, "gave the lease back"),
@@ -205,13 +206,11 @@ impl Election {
     ) -> Result<T, Failure> {
         let call = Call { action, kind: "Lease".to_owned(), key: self.key.clone() };
         let patience = self.standing.patience(self.term.now(), WRITE_DEADLINE);
-        match timeout(patience, request).await {
-            Ok(answer) => answer.map_err(|error| Failure::of(&call, &error)),
-            Err(_) => {
-                let message = format!("no answer within {} s", patience.as_secs_f32());
-                Err(Failure::Error(WriteError::Unknown { call, message }))
-            }
-        }
+        let Ok(answer) = timeout(patience, request).await else {
+            let message = format!("no answer within {} s", patience.as_secs_f32());
+            return Err(Failure::Error(WriteError::Unknown { call, message }));
+        };
+        answer.map_err(|error| Failure::of(&call, &error))
     }
 }
 

@@ -28,11 +28,43 @@ pub struct Fence {
 pub(super) struct Term {
     start: Instant,
     held: Mutex<Option<Duration>>,
+    under_way: Mutex<UnderWay>,
+}
+
+/// Writes that were sent and may not have landed yet.
+#[derive(Default)]
+struct UnderWay {
+    unanswered: usize,
+    /// When the last one was given up, or failed.
+    given_up: Option<Duration>,
+}
+
+/// A write under way. It counts as given up if it is dropped without an answer.
+pub(super) struct Sending {
+    term: Option<Arc<Term>>,
+    answered: bool,
+}
+
+impl Sending {
+    pub fn answered(mut self) {
+        self.answered = true;
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        let Some(term) = &self.term else { return };
+        let mut under_way = lock(&term.under_way);
+        under_way.unanswered -= 1;
+        if !self.answered {
+            under_way.given_up = Some(term.now());
+        }
+    }
 }
 
 impl Term {
     pub fn new() -> Self {
-        Self { start: Instant::now(), held: Mutex::new(None) }
+        Self { start: Instant::now(), held: Mutex::new(None), under_way: Mutex::default() }
     }
 
     /// The monotonic clock of the election: since the start of the process, roughly.
@@ -47,6 +79,13 @@ impl Term {
     /// The sending of the last renewal that is known to have succeeded; none, if this process does not lead.
     pub fn hold(&self, since: Option<Duration>) {
         *lock(&self.held) = since;
+    }
+
+    /// Until when a write may land, if the fence is closed from now on.
+    pub fn landed(&self) -> Duration {
+        let (under_way, now) = (lock(&self.under_way), self.now());
+        let last = if under_way.unanswered > 0 { Some(now) } else { under_way.given_up };
+        last.map_or(now, |last| last + TIMING.margin)
     }
 
     fn is_open(&self) -> bool {
@@ -72,6 +111,14 @@ impl Fence {
             Some(term) if !term.is_open() => Err(NotLeader),
             _ => Ok(()),
         }
+    }
+
+    /// A write is being sent.
+    pub(super) fn sending(&self) -> Sending {
+        if let Some(term) = &self.term {
+            lock(&term.under_way).unanswered += 1;
+        }
+        Sending { term: self.term.clone(), answered: false }
     }
 
     /// True if it never refuses.

@@ -6,7 +6,8 @@
 //! never, even after its sender has given it up, and its answer comes at any time before the deadline or never. Clocks
 //! are half a second apart or not, and change that. Wall clocks stand still. The numbers of pauses, of slow calls and of
 //! changes of a clock are limited, the time that passes is not: states that differ only in how long ago something was
-//! are one state when the protocol cannot tell them apart (`view`).
+//! are one state when the protocol cannot tell them apart (`view`). One write of a controller is enough: writes do not
+//! meet each other, so that each that breaks the law breaks it alone.
 
 mod check;
 mod replica;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use stateright::{Model, Property};
 
 use super::step::{Mark, Record, TIMING, Timing};
-use replica::{Answer, Call, Data, Progress, Replica};
+use replica::{Answer, Call, Progress, Replica};
 
 /// How much time passes at once.
 const TICK: Duration = Duration::from_secs(1);
@@ -36,6 +37,12 @@ struct Rules {
     last_moment: bool,
     /// A foreign lease ages by its `renewTime`, and the wall clocks are wrong by this; none: it ages by our own clock.
     wall_clocks: Option<[Duration; 3]>,
+    troubles: &'static [Troubles],
+}
+
+/// What goes wrong in a run, at most.
+#[derive(Clone, Copy, Debug, PartialEq, Hash)]
+struct Troubles {
     pauses: u8,
     slow_calls: u8,
     clock_changes: u8,
@@ -65,13 +72,11 @@ struct World {
     versions: u32,
     zombie: Option<Zombie>,
     replicas: [Replica; 3],
-    pauses: u8,
-    slow_calls: u8,
-    clock_changes: u8,
+    left: Troubles,
+    /// A controller has written, or has begun to.
+    written: bool,
     /// The newest tenure whose holder knows that it leads.
     begun: u32,
-    /// A write of an older tenure landed after that.
-    late_write: bool,
     lost: bool,
 }
 
@@ -98,23 +103,19 @@ enum Event {
     BeginsToWrite(usize),
     /// The write goes to the socket.
     Sends(usize),
-    /// The write takes effect.
-    Lands(usize),
 }
 
 impl World {
-    fn new(rules: &Rules) -> Self {
+    fn new(rules: &Rules, troubles: Troubles) -> Self {
         Self {
             time: BEGIN,
             lease: None,
             versions: 0,
             zombie: None,
             replicas: [0, 1, 2].map(|which| Replica::new(which, rules.wall_clocks)),
-            pauses: rules.pauses,
-            slow_calls: rules.slow_calls,
-            clock_changes: rules.clock_changes,
+            left: troubles,
+            written: false,
             begun: 0,
-            late_write: false,
             lost: false,
         }
     }
@@ -157,14 +158,6 @@ impl World {
         }
     }
 
-    fn land(&mut self, which: usize) {
-        let replica = &mut self.replicas[which];
-        if let Data::Sent { tenure, .. } = replica.data {
-            replica.data = Data::None;
-            self.late_write |= tenure < self.begun;
-        }
-    }
-
     /// Its slow call is over without an answer. A write that has not arrived may arrive later.
     fn give_up(&mut self, which: usize) {
         let replica = &mut self.replicas[which];
@@ -188,9 +181,7 @@ impl World {
     fn pass_time(&mut self) {
         self.time += TICK;
         for replica in &mut self.replicas {
-            if matches!(replica.data, Data::Sent { at, .. } if self.time > at + DEADLINE) {
-                replica.data = Data::None;
-            }
+            replica.sent = replica.sent.filter(|sent| self.time <= sent.at + DEADLINE);
         }
     }
 }
@@ -200,13 +191,13 @@ impl Model for Rules {
     type Action = Event;
 
     fn init_states(&self) -> Vec<World> {
-        vec![World::new(self)]
+        self.troubles.iter().map(|troubles| World::new(self, *troubles)).collect()
     }
 
     fn actions(&self, world: &World, events: &mut Vec<Event>) {
         if world.is_quiet() {
             events.push(Event::TimePasses);
-            if world.clock_changes > 0 {
+            if world.left.clock_changes > 0 {
                 events.extend((0..3).map(Event::TimePassesUnevenly));
             }
         }
@@ -231,7 +222,7 @@ impl Model for Rules {
             }
             Event::ActsSlowly(which) => {
                 let call = next.act(which)?;
-                next.slow_calls -= 1;
+                next.left.slow_calls -= 1;
                 next.replicas[which].call = Some((call, Progress::Sent));
             }
             Event::Arrives(which) => {
@@ -249,26 +240,28 @@ impl Model for Rules {
                 next.serve(&me, &Call::Write { base, mark });
             }
             Event::Pauses(which) => {
-                next.pauses -= 1;
+                next.left.pauses -= 1;
                 next.replicas[which].paused = true;
             }
             Event::GoesOn(which) => next.replicas[which].paused = false,
             Event::TimePassesUnevenly(which) => {
                 next.pass_time();
-                next.clock_changes -= 1;
+                next.left.clock_changes -= 1;
                 let replica = &mut next.replicas[which];
                 replica.ahead = if replica.ahead.is_zero() { DRIFT } else { Duration::ZERO };
             }
-            Event::BeginsToWrite(which) => next.replicas[which].data = Data::Begun,
+            Event::BeginsToWrite(which) => (next.written, next.replicas[which].begun) = (true, true),
             Event::Sends(which) => next.send(self, which),
-            Event::Lands(which) => next.land(which),
         }
         Some(next)
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
-            Property::always("no write lands when a later leader has begun", |_, world: &World| !world.late_write),
+            // A write that was sent lands at any time until its deadline, also now.
+            Property::always("no write lands when a later leader has begun", |_, world: &World| {
+                world.replicas.iter().all(|replica| replica.sent.is_none_or(|sent| sent.tenure >= world.begun))
+            }),
             Property::always("at most one may write", |rules: &Rules, world: &World| {
                 (0..3).filter(|which| world.may_write(rules, *which)).count() <= 1
             }),
@@ -277,7 +270,7 @@ impl Model for Rules {
                 world.lost && world.begun > 1
             }),
             Property::sometimes("a write is sent in a second tenure", |_, world: &World| {
-                world.replicas.iter().any(|replica| matches!(replica.data, Data::Sent { tenure, .. } if tenure > 1))
+                world.replicas.iter().any(|replica| replica.sent.is_some_and(|sent| sent.tenure > 1))
             }),
         ]
     }

@@ -75,13 +75,13 @@ mod tests {
 
     use super::*;
 
-    fn lease(spec: Value) -> Lease {
+    fn lease(spec: &Value) -> Lease {
         let metadata = json!({ "name": "l", "resourceVersion": "7", "labels": { "keep": "me" } });
         serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).unwrap()
     }
 
     fn foreign() -> Lease {
-        lease(json!({
+        lease(&json!({
             "holderIdentity": "other", "leaseDurationSeconds": 30, "leaseTransitions": 4,
             "acquireTime": "2026-01-01T00:00:00.000000Z", "renewTime": "2026-01-01T00:00:09.000001Z",
         }))
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_or_senseless_counts_as_nothing() {
-        let record = record(&lease(json!({ "holderIdentity": "", "leaseDurationSeconds": -3 })));
+        let record = record(&lease(&json!({ "holderIdentity": "", "leaseDurationSeconds": -3 })));
         assert_eq!((record.holder, record.duration, record.mark), (None, Duration::ZERO, None));
     }
 

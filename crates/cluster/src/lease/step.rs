@@ -226,13 +226,13 @@ impl Standing {
         self.stale = true;
     }
 
-    /// Until when an answer is worth waiting for.
+    /// How long to wait for an answer. A leader keeps half of what it has left for another attempt.
     pub fn patience(&self, now: Duration, longest: Duration) -> Duration {
         let left = self.held.map(|sent| (sent + TIMING.renew).saturating_sub(now));
-        left.map_or(longest, |left| left.min(longest))
+        left.map_or(longest, |left| longest.min(left / 2))
     }
 
-    /// Until when it may write, if it leads.
+    /// The sending of the last renewal, if it leads.
     pub fn leads_since(&self) -> Option<Duration> {
         self.held.filter(|_| self.lost.is_none())
     }

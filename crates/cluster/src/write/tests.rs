@@ -347,3 +347,40 @@ async fn a_name_that_another_cluster_has_is_not_created_a_second_time() {
     crate::testing::deleted(writer.store(), &"az-b".into(), Thing::clone(&twin));
     writer.create(&ClusterName::home(), &thing("new", "uid", 9)).await.unwrap();
 }
+
+#[tokio::test]
+async fn who_does_not_lead_sends_nothing_and_doubts_nothing() {
+    let (fence, lose) = crate::Fence::held_now();
+    let (registry, all) = metrics();
+    let mut scene = scene(|_| object(&moved()));
+    scene.writer = scene.writer.clone().counted(all.writes).fenced(fence);
+    assert!(matches!(scene.move_to("h2", Guard::None).await, Ok(Written::Changed(_))));
+    lose();
+    let mut results = vec![scene.move_to("h3", Guard::None).await.map(drop)];
+    results.push(scene.writer.create(&ClusterName::home(), &thing("b", "", 0)).await.map(drop));
+    results.push(scene.writer.delete(&key(), &scene.seen, Guard::None, &whole()).await);
+    results.push(scene.writer.add_finalizer(&key(), &scene.seen, "f").await.map(drop));
+    let mut new = scene.seen.clone();
+    new.status = Some(ThingStatus::default());
+    results.push(scene.writer.patch_status(&key(), &scene.seen, &new).await.map(drop));
+    for result in results {
+        let error = result.unwrap_err();
+        assert!(matches!(error, WriteError::NotLeader { .. }) && error.class() == Class::Later, "{error}");
+    }
+    assert_eq!((scene.sent.lock().unwrap().len(), scene.in_doubt()), (1, false));
+    let line = r#"berth_writes_total{kind="Thing",outcome="not_leader",verb="patch"} 2"#;
+    assert!(registry.render().contains(line), "{}", registry.render());
+}
+
+#[tokio::test]
+async fn a_fence_that_closes_while_a_request_waits_in_the_client_holds_it_back() {
+    let (fence, lose) = crate::Fence::held_now();
+    let mut scene = scene(|_| object(&moved()));
+    scene.writer = scene.writer.clone().fenced(fence);
+    let writing = scene.move_to("h2", Guard::None);
+    let mut writing = std::pin::pin!(writing);
+    assert!(futures::poll!(&mut writing).is_pending());
+    lose();
+    assert!(matches!(writing.await, Err(WriteError::NotLeader { .. })));
+    assert!(scene.sent.lock().unwrap().is_empty() && !scene.in_doubt());
+}

@@ -32,17 +32,12 @@ pub(super) enum Progress {
     Done(Answer),
 }
 
-/// The write of a controller.
-#[derive(Clone, Copy, Debug, PartialEq, Hash)]
-pub(super) enum Data {
-    None,
-    /// The fence was asked; the request waits in the client.
-    Begun,
-    /// It is on its way, since this moment of the true time.
-    Sent {
-        at: Duration,
-        tenure: u32,
-    },
+/// A write of a controller, on its way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct DataWrite {
+    /// When it went to the socket, by the true time.
+    pub at: Duration,
+    pub tenure: u32,
 }
 
 /// The `renewTime` of a lease.
@@ -62,7 +57,10 @@ pub(super) struct Replica {
     pub wall_error: Option<Duration>,
     pub paused: bool,
     pub ended: bool,
-    pub data: Data,
+    /// A controller has asked the fence, and its write waits in the client.
+    pub begun: bool,
+    /// Its write was sent and is not over.
+    pub sent: Option<DataWrite>,
     /// Which tenure it believes to be in.
     pub tenure: u32,
 }
@@ -77,7 +75,8 @@ impl Replica {
             ahead: Duration::ZERO,
             paused: false,
             ended: false,
-            data: Data::None,
+            begun: false,
+            sent: None,
             tenure: 0,
         }
     }
@@ -102,14 +101,11 @@ impl Replica {
             Some(_) => world.now(which) < self.deadline,
             None => matches!(self.step(world.time), Action::Wait(_)),
         };
-        waits && self.data != Data::Begun
+        waits && !self.begun
     }
 
     /// What can happen to it now.
     pub fn events(&self, world: &World, rules: &Rules, which: usize, events: &mut Vec<Event>) {
-        if matches!(self.data, Data::Sent { .. }) {
-            events.push(Event::Lands(which));
-        }
         if matches!(self.call, Some((_, Progress::Sent))) {
             events.push(Event::Arrives(which));
         }
@@ -120,7 +116,7 @@ impl Replica {
             events.push(Event::GoesOn(which));
             return;
         }
-        if world.pauses > 0 {
+        if world.left.pauses > 0 {
             events.push(Event::Pauses(which));
         }
         self.own_events(world, rules, which, events);
@@ -142,16 +138,16 @@ impl Replica {
                 Action::Lost(_) => events.push(Event::Acts(which)),
                 _ => {
                     events.push(Event::Acts(which));
-                    if world.slow_calls > 0 {
+                    if world.left.slow_calls > 0 {
                         events.push(Event::ActsSlowly(which));
                     }
                 }
             },
         }
-        match self.data {
-            Data::None if self.may_write(now, &rules.timing) => events.push(Event::BeginsToWrite(which)),
-            Data::Begun => events.push(Event::Sends(which)),
-            _ => {}
+        if self.begun {
+            events.push(Event::Sends(which));
+        } else if !world.written && self.may_write(now, &rules.timing) {
+            events.push(Event::BeginsToWrite(which));
         }
     }
 
@@ -180,10 +176,7 @@ impl World {
         let base = match replica.step(time) {
             Action::Wait(_) => return None,
             Action::Lost(_) => {
-                replica.ended = true;
-                if replica.data == Data::Begun {
-                    replica.data = Data::None;
-                }
+                (replica.ended, replica.begun) = (true, false);
                 self.lost = true;
                 return None;
             }
@@ -201,9 +194,11 @@ impl World {
 
     /// The body of the write of a controller goes to the socket, if the fence is still open.
     pub(super) fn send(&mut self, rules: &Rules, which: usize) {
-        let open = self.may_write(rules, which) || !rules.last_moment;
+        let (open, at) = (self.may_write(rules, which) || !rules.last_moment, self.time);
         let replica = &mut self.replicas[which];
-        let sent = Data::Sent { at: self.time, tenure: replica.tenure };
-        replica.data = if open { sent } else { Data::None };
+        replica.begun = false;
+        if open {
+            replica.sent = Some(DataWrite { at, tenure: replica.tenure });
+        }
     }
 }

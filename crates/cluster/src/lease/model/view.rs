@@ -10,7 +10,7 @@ use std::{
 use super::{
     super::step::{Mark, Record, Seen},
     World,
-    replica::{Answer, Call, Data, Progress, Replica, renewed},
+    replica::{Answer, Call, Progress, Replica, renewed},
 };
 
 /// Longer ago than this is long ago.
@@ -24,8 +24,8 @@ fn age(now: Duration, then: Duration) -> Duration {
 
 impl Hash for World {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.lease.as_ref().map(|lease| lease.tenure), self.begun, self.late_write, self.lost).hash(state);
-        (self.pauses, self.slow_calls, self.clock_changes).hash(state);
+        (self.lease.as_ref().map(|lease| lease.tenure), self.written, self.begun, self.lost).hash(state);
+        self.left.hash(state);
         let mut replicas = [0, 1, 2].map(|which| self.view(&self.replicas[which]));
         replicas.sort_unstable();
         replicas.hash(state);
@@ -41,16 +41,14 @@ impl World {
     /// What a replica makes of a record, and what others do.
     fn record(&self, record: &Record, replica: &Replica) -> impl Hash + use<> {
         let wall = replica.wall_error.map(|_| age(self.time, renewed(record)));
-        (holder(record, replica), self.version(Some(&record.version)), is_own(record.mark, replica), wall)
+        let holder = holder(record, replica);
+        (holder, self.version(Some(&record.version)), holder == Some(true) && is_own(record.mark, replica), wall)
     }
 
     fn view(&self, replica: &Replica) -> u64 {
         let mut state = DefaultHasher::new();
         (replica.ahead, replica.paused, replica.ended, replica.tenure, replica.wall_error).hash(&mut state);
-        match replica.data {
-            Data::Sent { at, tenure } => (2, age(self.time, at), tenure).hash(&mut state),
-            other => other.hash(&mut state),
-        }
+        (replica.begun, replica.sent.map(|sent| (age(self.time, sent.at), sent.tenure))).hash(&mut state);
         if let Some(zombie) = self.zombie.as_ref().filter(|zombie| zombie.me == replica.standing.me) {
             (self.version(zombie.base.as_ref()), is_own(Some(zombie.mark), replica)).hash(&mut state);
         }
