@@ -19,6 +19,8 @@ use crate::{
 pub struct Outside {
     hosts: BTreeMap<String, Known>,
     excused: BTreeSet<(Law, Key)>,
+    /// Whoever is judged hears late of what others do.
+    late: bool,
 }
 
 /// A host as it was seen last.
@@ -31,6 +33,21 @@ struct Known {
 }
 
 impl Outside {
+    /// For judging somebody who hears late of what others do, as every operator does: room that others have taken may be
+    /// given out once more until [`Outside::heard`].
+    pub fn late() -> Self {
+        Self { late: true, ..Self::default() }
+    }
+
+    /// By now everybody has heard of everything: what is too much on a host stays excused, more is not.
+    pub fn heard(&mut self) {
+        for Known { rooms, allowed, .. } in self.hosts.values_mut() {
+            for (room, allowed) in rooms.iter().zip(allowed) {
+                *allowed = room.map_or(0, |room| room.short().min(*allowed));
+            }
+        }
+    }
+
     /// What hosts did on their own. Where a host has lost room to others it may be over-booked by as much, and slots stay
     /// on a host whose zone was changed. What has been over-booked when a host is seen for the first time is excused;
     /// what has become free since may not be taken again.
@@ -48,7 +65,11 @@ impl Outside {
     /// finalizer or of whatever else is ours that a person made, instead of [`Outside::learn`].
     pub fn excuse(&mut self, snapshot: &Snapshot, touched: &Touched) {
         for name in &touched.hosts {
-            self.hosts.remove(name);
+            if self.late {
+                self.learn_of_hand(snapshot, name);
+            } else {
+                self.hosts.remove(name);
+            }
         }
         self.learn(snapshot, touched);
         let broken = always_touched(snapshot, self, touched);
@@ -65,13 +86,23 @@ impl Outside {
         self.hosts.get(host).map_or([0, 0], |known| known.allowed)
     }
 
+    /// A person put slots on a host, or made them larger.
+    fn learn_of_hand(&mut self, snapshot: &Snapshot, name: &str) {
+        let (Some(known), Some((_, host))) = (self.hosts.get_mut(name), snapshot.host(name)) else { return };
+        for (at, resource) in RESOURCES.into_iter().enumerate() {
+            let slots = |room: Option<Room>| room.map_or(0, |room| room.slots);
+            let put = slots(room(snapshot, host, resource)) - slots(known.rooms[at]);
+            known.allowed[at] += put.max(0);
+        }
+    }
+
     fn learn_host(&mut self, snapshot: &Snapshot, name: &str, host: &Hypervisor) {
         let known = self.hosts.get(name);
         let rooms = RESOURCES.map(|resource| room(snapshot, host, resource));
         let mut allowed = [0; 2];
         for (at, room) in rooms.iter().enumerate() {
             let before = known.and_then(|known| Some((known.rooms[at]?, known.allowed[at])));
-            allowed[at] = room.map_or(0, |room| may_be_short(before, room));
+            allowed[at] = room.map_or(0, |room| may_be_short(before, room, self.late));
         }
         let zone = host.labels().get(labels::ZONE).cloned();
         if known.is_none_or(|known| known.zone != zone) {
@@ -83,13 +114,15 @@ impl Outside {
     }
 }
 
-/// What others took since, on top of what they had taken, but no more than what is too much now.
-fn may_be_short(before: Option<(Room, i128)>, now: Room) -> i128 {
+/// What others took since, on top of what they had taken; for somebody who knows of it no more than what is too much now.
+/// What is there when a host is seen first, others have put there.
+fn may_be_short(before: Option<(Room, i128)>, now: Room, late: bool) -> i128 {
     match before {
         Some((room, allowed)) => {
-            let taken = room.left_by_others() - now.left_by_others();
-            now.short().min(allowed + taken.max(0))
+            let taken = allowed + (room.left_by_others() - now.left_by_others()).max(0);
+            if late { taken } else { now.short().min(taken) }
         }
+        None if late => now.short() + now.slots,
         None => now.short(),
     }
 }

@@ -119,6 +119,33 @@ fn what_a_hand_has_done_is_excused_until_it_is_repaired() {
 }
 
 #[test]
+fn whoever_hears_late_may_give_out_once_what_others_took_until_everybody_has_heard() {
+    let mut log = Log::begin();
+    log.outside = Outside::late();
+    log.outside.learn(&log.snapshot, &log.snapshot.everything());
+    log.outside.heard();
+    assert_eq!(log.host(small("480Gi")), [], "it has shrunk by one slot, and one is still on it");
+    assert_eq!(log.slot(slot(UUID, 2, "node1")), [], "nobody has heard of that yet");
+    log.outside.heard();
+    assert_eq!(log.slot(slot(UUID, 3, "node1"))[0].law, Law::HostOverbooked);
+}
+
+#[test]
+fn what_a_hand_puts_on_a_host_is_heard_of_late_as_well() {
+    let mut log = Log::begin();
+    log.outside = Outside::late();
+    log.outside.learn(&log.snapshot, &log.snapshot.everything());
+    log.outside.heard();
+    let mut by_hand = slot(UUID, 2, "node2");
+    by_hand.spec.target_host = Some("node1".to_owned());
+    let touched = log.snapshot.reservation(&key(by_hand.metadata.name.as_deref()), Some(&Arc::new(by_hand)));
+    log.outside.excuse(&log.snapshot, &touched);
+    assert_eq!(always(&log.snapshot, &log.outside), []);
+    assert_eq!(log.slot(slot(UUID, 3, "node1")), []);
+    assert_eq!(log.slot(slot(UUID, 4, "node1"))[0].law, Law::HostOverbooked, "once only");
+}
+
+#[test]
 fn a_finalizer_that_a_hand_removed_is_excused_until_it_is_back() {
     let mut log = Log::begin();
     let with = world::commitment(UUID, 2);

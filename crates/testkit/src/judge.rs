@@ -30,7 +30,6 @@ struct Bench {
     people: AtomicBool,
 }
 
-#[derive(Default)]
 struct State {
     snapshot: Snapshot,
     outside: Outside,
@@ -38,7 +37,18 @@ struct State {
     writes: usize,
 }
 
+impl Default for State {
+    fn default() -> Self {
+        Self { snapshot: Snapshot::default(), outside: Outside::late(), broken: BTreeSet::new(), writes: 0 }
+    }
+}
+
 impl Judge {
+    /// Everybody has heard by now of what people and hosts did.
+    pub fn heard(&self) {
+        self.lock().outside.heard();
+    }
+
     /// Judges everything that is written to `server`, the API server of `cluster`, from now on. Everything that it holds
     /// already is taken as it is.
     pub fn watch(&self, cluster: &ClusterName, server: &Server) {

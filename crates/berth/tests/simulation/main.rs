@@ -14,6 +14,9 @@ use berth_testkit::{Server, seeds};
 use tokio::time::sleep;
 use world::{World, ZONES};
 
+/// Lives of each kind; the variable SEEDS says otherwise.
+const SEEDS: u64 = 40;
+
 /// On a runtime of its own, so that nothing is left over from another run.
 fn alone<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
@@ -59,14 +62,15 @@ fn lived(seed: u64, two: bool, hit: &mut BTreeMap<&'static str, u64>) -> Vec<Str
 
 #[test]
 fn seeds_live_through_every_fault() {
-    let mut hit = BTreeMap::new();
-    for seed in 0..10 {
+    let seeds = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(SEEDS);
+    let (mut hit, mut calls) = (BTreeMap::new(), 0);
+    for seed in 0..seeds {
         for two in [false, true] {
             eprintln!("seed {seed}, two clusters: {two}");
-            lived(seed, two, &mut hit);
+            calls += lived(seed, two, &mut hit).len();
         }
     }
-    eprintln!("faults that hit: {hit:?}");
+    eprintln!("{seeds} seeds twice, {calls} calls; faults that hit: {hit:?}");
 }
 
 #[test]

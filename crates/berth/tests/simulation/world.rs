@@ -143,6 +143,7 @@ impl World {
     pub async fn is_lawful(&mut self, process: Process) {
         self.heal();
         self.rests().await;
+        self.judge.heard();
         let wrong = (self.judge.broken(), self.judge.broken_at_rest());
         assert!(wrong.0.is_empty() && wrong.1.is_empty(), "{wrong:#?}\n{}", self.last_writes(40));
         process.crash();
