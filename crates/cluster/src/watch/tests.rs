@@ -210,3 +210,5 @@ async fn what_nobody_looks_at_is_settled_by_housekeeping() {
     sleep(HOUSEKEEPING * 2).await;
     assert!(!scene.store.in_doubt(&key));
 }
+
+mod outages;
