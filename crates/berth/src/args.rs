@@ -58,7 +58,7 @@ pub struct OperatorArguments {
     /// Serve metrics over HTTPS with access checks. Not available yet: pass --metrics-secure=false.
     #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = true, default_missing_value = "true")]
     pub metrics_secure: bool,
-    /// Elect a leader among several replicas. Not available yet: run one replica.
+    /// Compete with other replicas for the Lease leaderElectionID; the winner runs the controllers.
     #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     pub leader_elect: bool,
     /// What log lines look like.

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf, process::ExitCode};
 
-use berth_cluster::{ConnectError, Preflight, chain};
+use berth_cluster::{ConnectError, Preflight, RouteError, chain};
 use berth_http::HttpError;
 use berth_telemetry::TelemetryError;
 use thiserror::Error;
@@ -22,6 +22,18 @@ pub enum Error {
     /// The API server is not fit for us.
     #[error("the cluster is not ready for Berth")]
     Preflight(Vec<Preflight>),
+    /// A kind that no cluster serves.
+    #[error("apiservers: {0}; list the kind in home.gvks or in the gvks of a remote")]
+    Route(#[from] RouteError),
+    /// `--leader-elect` without a name for the lease.
+    #[error("--leader-elect needs a name for the lease: give leaderElectionID, or remove the empty one")]
+    NoLease,
+    /// Another replica leads, or may.
+    #[error("this process does not lead any more ({reason}); it ends so that another one can")]
+    Leadership {
+        /// How that came.
+        reason: String,
+    },
     /// Something that is configured is not part of this version.
     #[error("{what} is not part of this version: {instead}")]
     NotProvided {

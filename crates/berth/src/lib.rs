@@ -2,9 +2,9 @@
 //! what is here connects them.
 
 pub mod args;
+pub mod assembly;
 pub mod commands;
 mod error;
-mod feed;
 pub mod operator;
 
 pub use error::Error;

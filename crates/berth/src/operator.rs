@@ -1,38 +1,35 @@
 //! `berth operator`: from flags to running controllers, and to a bounded end.
 //!
-//! The order is: logs, configuration, probes (alive, not ready), the cluster and whether it is fit, stores, controllers.
-//! What cannot work is said in one line each and ends the process before anything is written.
+//! The order is: logs, configuration, probes (alive, not ready), the clusters and whether they are fit, stores, leadership,
+//! controllers. What cannot work is said in one line each and ends the process before anything is written.
 
 mod checks;
-mod controllers;
-mod metrics;
+mod leading;
+mod parts;
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{cell::OnceCell, convert::Infallible, sync::Arc};
 
-use berth_cluster::{Cluster, Clusters, Events, feed, indexes, preflight};
+use berth_cluster::{Cluster, Clusters, Events, Fitness, Need, Routes, watch_fitness};
+use berth_core::ClusterName;
 use berth_http::{Address, Readiness, Server, health, metrics::router as metrics_router};
-use berth_scheduler::{BuiltIn, Settings, TieBreak};
+use berth_scheduler::{Settings, TieBreak};
 use berth_telemetry::{
+    clock::SystemClock,
     config::{self, Configuration, Controller, Files},
+    ids::FreshIds,
     logs::{self, Wanted},
     metrics::Metrics,
     shutdown,
 };
-use tokio::{task::JoinSet, time::interval};
-use tokio_util::sync::CancellationToken;
-use tracing::{error, info};
-
-pub use metrics::OperatorMetrics;
+use leading::{Leading, TAKE_OVER, hostname};
+use parts::Parts;
+use tracing::info;
 
 use crate::{
     args::{LogArguments, OperatorArguments},
+    assembly::{Controllers, Environment, Memory, OperatorMetrics, Order},
     error::Error,
-    feed::{Queues, Stores, connect, end_settled_doubts},
 };
-
-/// What is under way after `stop` is given this long; less than the 5 s after which somebody may kill us.
-const SHUTDOWN: Duration = Duration::from_millis(4500);
-const HOUSEKEEPING: Duration = Duration::from_secs(5);
 
 /// Runs until a signal or a failure ends it.
 pub fn run(arguments: &OperatorArguments) -> Result<(), Error> {
@@ -62,34 +59,25 @@ fn wanted_logs(arguments: &LogArguments) -> Wanted {
 
 async fn operate(arguments: &OperatorArguments, configuration: &Configuration) -> Result<(), Error> {
     let stop = shutdown::on_signals()?;
-    let stores = stores();
-    let scheduler = Arc::new(BuiltIn::new(scheduler_settings(configuration)));
+    let routes = Routes::new(&configuration.api_servers);
+    let memory = Memory::new(scheduler_settings(configuration), &routes);
     let registry = Metrics::new(&configuration.common.metric_labels)?;
-    let metrics = OperatorMetrics::register(&registry, &stores, &scheduler)?;
-    let mut parts = Parts { running: JoinSet::new(), stop: stop.clone() };
-    let ready = serve(arguments, &registry, &metrics, &mut parts).await?;
-
-    let started = start(arguments, configuration, &stores, &scheduler, &metrics, &ready, &mut parts);
-    let started = tokio::select! {
-        started = started => started,
+    let metrics = OperatorMetrics::register(&registry, &memory)?;
+    let (parts, mut ends) = Parts::new(stop.clone());
+    let ready = serve(arguments, &registry, &metrics, &parts).await?;
+    let leading = OnceCell::new();
+    let process = Process { arguments, configuration, routes, memory, metrics, parts: parts.clone(), leading: &leading };
+    let outcome = tokio::select! {
+        biased;
         () = stop.cancelled() => Ok(()),
-    };
-    let outcome = match started {
-        Ok(()) => parts.supervise().await,
-        Err(error) => Err(error),
+        error = ends.first() => Err(error),
+        outcome = process.run(&ready) => outcome.map(|never| match never {}),
     };
     stop.cancel();
-    parts.wind_down().await;
-    outcome
-}
-
-fn stores() -> Stores {
-    Stores {
-        commitments: berth_cluster::Store::new(indexes::COMMITMENT_INDEXES),
-        reservations: berth_cluster::Store::new(indexes::RESERVATION_INDEXES),
-        hypervisors: berth_cluster::Store::new(indexes::HYPERVISOR_INDEXES),
-        knowledges: berth_cluster::Store::new(&[]),
+    if parts.wind_down().await && let Some(leading) = leading.into_inner() {
+        leading.give_back().await;
     }
+    outcome
 }
 
 fn scheduler_settings(configuration: &Configuration) -> Settings {
@@ -105,7 +93,7 @@ async fn serve(
     arguments: &OperatorArguments,
     registry: &Metrics,
     metrics: &OperatorMetrics,
-    parts: &mut Parts,
+    parts: &Parts,
 ) -> Result<Readiness, Error> {
     let ready = Readiness::new();
     if let Some(address) = Address::from_flag(&arguments.health_probe_bind_address)? {
@@ -121,125 +109,110 @@ async fn serve(
     Ok(ready)
 }
 
-/// Everything between "the process runs" and "the controllers run".
-async fn start(
-    arguments: &OperatorArguments,
-    configuration: &Configuration,
-    stores: &Stores,
-    scheduler: &Arc<BuiltIn>,
-    metrics: &OperatorMetrics,
-    ready: &Readiness,
-    parts: &mut Parts,
-) -> Result<(), Error> {
-    let synced = ready.component("stores of cluster home");
-    let cluster = reach(arguments, configuration).await?;
-    let clusters = Clusters::from(cluster.clone());
-    let queues = Queues::default();
-    connect(stores, scheduler, &queues);
-    synced.not_ready("waiting for the first list of every kind");
-    feed_stores(stores, &cluster, metrics, parts);
-    let all = async {
-        tokio::join!(
-            stores.commitments.synced(),
-            stores.reservations.synced(),
-            stores.hypervisors.synced(),
-            stores.knowledges.synced()
-        )
-    };
-    all.await;
-    synced.ready();
-    info!(
-        commitments = stores.commitments.len(),
-        slots = stores.reservations.len(),
-        hosts = stores.hypervisors.len(),
-        "stores synced"
-    );
-    let (events, publishing) =
-        Events::new(&clusters, std::env::var("HOSTNAME").ok(), metrics.cluster.events.clone(), parts.stop.clone());
-    parts.spawn_endless("the publisher of events", publishing);
-    keep_house(stores, scheduler, &queues, parts);
-    if configuration.enabled_controllers.contains(&Controller::CommittedResources) {
-        let world = controllers::World { configuration, stores, clusters, scheduler, queues, events, metrics };
-        world.start(parts);
-    }
-    Ok(())
+/// What a process is made of.
+struct Process<'a> {
+    arguments: &'a OperatorArguments,
+    configuration: &'a Configuration,
+    routes: Routes,
+    memory: Memory,
+    metrics: OperatorMetrics,
+    parts: Parts,
+    /// Set when it is clear how this process comes to lead.
+    leading: &'a OnceCell<Leading>,
 }
 
-/// Connects, and makes sure that the cluster has and allows what we need.
-async fn reach(arguments: &OperatorArguments, configuration: &Configuration) -> Result<Cluster, Error> {
-    let version = format!("berth/{}", env!("CARGO_PKG_VERSION"));
-    let user_agent = configuration.common.user_agent().unwrap_or(version);
-    let cluster = Cluster::connect(arguments.kubeconfig.as_deref(), &user_agent).await?;
-    preflight(&cluster, &checks::needs(configuration)).await.map_err(Error::Preflight)?;
-    Ok(cluster)
-}
-
-fn feed_stores(stores: &Stores, cluster: &Cluster, metrics: &OperatorMetrics, parts: &mut Parts) {
-    let (stop, counted) = (parts.stop.clone(), metrics.cluster.stores.clone());
-    let feeding = feed(stores.commitments.clone(), cluster.clone(), stop.clone(), counted.clone());
-    parts.spawn_endless("the watch of commitments", feeding);
-    let feeding = feed(stores.reservations.clone(), cluster.clone(), stop.clone(), counted.clone());
-    parts.spawn_endless("the watch of reservations", feeding);
-    let feeding = feed(stores.hypervisors.clone(), cluster.clone(), stop.clone(), counted.clone());
-    parts.spawn_endless("the watch of hosts", feeding);
-    let feeding = feed(stores.knowledges.clone(), cluster.clone(), stop, counted);
-    parts.spawn_endless("the watch of flavor groups", feeding);
-}
-
-fn keep_house(stores: &Stores, scheduler: &Arc<BuiltIn>, queues: &Queues, parts: &mut Parts) {
-    let (stores, scheduler, queues, stop) = (stores.clone(), scheduler.clone(), queues.clone(), parts.stop.clone());
-    parts.spawn_endless("housekeeping", async move {
-        let mut tick = interval(HOUSEKEEPING);
-        while stop.run_until_cancelled(tick.tick()).await.is_some() {
-            end_settled_doubts(&stores, &scheduler, &queues);
+impl Process<'_> {
+    /// Everything from "the process runs" to "the controllers run", and then until the lease is lost.
+    async fn run(&self, ready: &Readiness) -> Result<Infallible, Error> {
+        let synced = ready.component("stores of cluster home");
+        let clusters = self.reach().await?;
+        synced.not_ready("waiting for the first list of every kind");
+        self.fill(&clusters).await?;
+        synced.ready();
+        let leading = self.leading.get_or_init(|| self.leading(clusters.home()));
+        if leading.acquired().await {
+            self.memory.read_anew(TAKE_OVER).await;
         }
-    });
-}
-
-/// The tasks of the process. None may end before `stop`.
-pub(crate) struct Parts {
-    running: JoinSet<(&'static str, Result<(), Error>)>,
-    pub(crate) stop: CancellationToken,
-}
-
-impl Parts {
-    fn spawn<E: Into<Error>>(
-        &mut self,
-        name: &'static str,
-        work: impl Future<Output = Result<(), E>> + Send + 'static,
-    ) {
-        self.running.spawn(async move { (name, work.await.map_err(Into::into)) });
+        self.start(&clusters, leading);
+        Err(leading.lost().await)
     }
 
-    /// Work that has no error, only an end.
-    pub(crate) fn spawn_endless(&mut self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
-        self.running.spawn(async move {
-            work.await;
-            (name, Ok(()))
-        });
-    }
-
-    /// Waits until `stop`, or until a part has ended that must not.
-    async fn supervise(&mut self) -> Result<(), Error> {
-        tokio::select! {
-            () = self.stop.cancelled() => Ok(()),
-            ended = self.running.join_next() => match ended {
-                _ if self.stop.is_cancelled() => Ok(()),
-                Some(Ok((_, Err(error)))) => Err(error),
-                Some(Ok((part, Ok(())))) => Err(Error::Ended { part }),
-                Some(Err(_)) => Err(Error::Ended { part: "a part that panicked" }),
-                None => Err(Error::Ended { part: "everything" }),
-            },
+    /// Connects, and makes sure that home has and allows what we need. Remotes may be away.
+    async fn reach(&self) -> Result<Clusters, Error> {
+        let version = format!("berth/{}", env!("CARGO_PKG_VERSION"));
+        let user_agent = self.configuration.common.user_agent().unwrap_or(version);
+        let servers = &self.configuration.api_servers;
+        let kubeconfig = self.arguments.kubeconfig.as_deref();
+        let clusters = Cluster::connect_all(kubeconfig, &user_agent, servers).await?;
+        let home = clusters.home();
+        let mut needs = self.needs(&home.name);
+        if self.arguments.leader_elect {
+            needs.push(checks::lease(home.client.default_namespace()));
         }
+        let fitness = Fitness::new(self.metrics.cluster.fitness.clone());
+        fitness.check(home, &needs).await.map_err(Error::Preflight)?;
+        for remote in clusters.remotes() {
+            let needs = self.needs(&remote.name);
+            let watching = watch_fitness(fitness.clone(), remote.clone(), needs, self.parts.stop.clone());
+            self.parts.spawn_endless("the fitness of a remote cluster", watching);
+        }
+        Ok(clusters)
     }
 
-    async fn wind_down(&mut self) {
-        let all = async { while self.running.join_next().await.is_some() {} };
-        if tokio::time::timeout(SHUTDOWN, all).await.is_ok() {
-            info!("stopped");
+    fn needs(&self, cluster: &ClusterName) -> Vec<Need> {
+        checks::needs(self.configuration, &self.routes, cluster)
+    }
+
+    /// Begins to follow all clusters, and waits for home.
+    async fn fill(&self, clusters: &Clusters) -> Result<(), Error> {
+        let (counted, stop) = (&self.metrics.cluster, &self.parts.stop);
+        for (name, work) in self.memory.work(clusters, &self.routes, counted, stop)? {
+            self.parts.spawn_endless(name, work);
+        }
+        self.memory.synced(&ClusterName::home()).await;
+        let stores = &self.memory.stores;
+        info!(
+            commitments = stores.commitments.len(),
+            slots = stores.reservations.len(),
+            hosts = stores.hypervisors.len(),
+            "stores synced"
+        );
+        Ok(())
+    }
+
+    fn leading(&self, home: &Cluster) -> Leading {
+        if self.arguments.leader_elect {
+            let name = &self.configuration.common.leader_election_id;
+            Leading::elected(home, name, self.metrics.cluster.lease.clone())
         } else {
-            let parts = self.running.len();
-            error!(parts, "stopped with work under way; what it wrote is looked at again at the next start");
+            self.metrics.cluster.lease.leads(true);
+            Leading::alone()
         }
+    }
+
+    /// Starts the controllers.
+    fn start(&self, clusters: &Clusters, leading: &Leading) {
+        let (fence, counted) = (leading.fence(), self.metrics.cluster.events.clone());
+        let (events, publishing) =
+            Events::new(clusters, Some(hostname()), fence.clone(), counted, self.parts.stop.clone());
+        self.parts.spawn_endless("the publisher of events", publishing);
+        if !self.configuration.enabled_controllers.contains(&Controller::CommittedResources) {
+            return;
+        }
+        let environment = Environment {
+            configuration: self.configuration,
+            clusters: clusters.clone(),
+            routes: self.routes.clone(),
+            fence,
+            events,
+            clock: Arc::new(SystemClock),
+            ids: FreshIds::random(),
+            metrics: &self.metrics,
+        };
+        let controllers = Controllers::new(&self.memory, &environment);
+        for (name, work) in controllers.work(&self.memory, &self.metrics, &self.parts.stop, Order::Any) {
+            self.parts.spawn_endless(name, work);
+        }
+        info!("the controllers run");
     }
 }

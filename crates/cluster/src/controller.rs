@@ -21,12 +21,14 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, debug, info, info_span, warn};
 
 mod backoff;
+mod in_order;
 mod loudness;
 mod queued;
 mod wakeups;
 
 use backoff::Backoff;
 pub use backoff::Retry;
+pub use in_order::{Pick, run_in_order};
 use loudness::Loudness;
 use queued::Queued;
 pub use wakeups::Wakeups;
@@ -83,15 +85,15 @@ pub async fn run<E, F, R>(
 {
     let name = options.name;
     let known = Known::new(name);
-    let looks =
-        Arc::new(Looks { name, backoff: Backoff::new(options.retry), loudness: Loudness::default(), metrics, look });
+    let config = Config::default().concurrency(options.concurrency.max(1));
+    let looks = Arc::new(Looks::new(options, metrics, look));
     let triggers = known.clone().enter_all(wakeups.clone().stream());
     let reader = lock(&known.writer).as_reader();
     let (ours, kept) = (looks.clone(), looks);
     let queue = Controller::for_stream_with(triggers, reader, name)
-        .with_config(Config::default().concurrency(options.concurrency.max(1)))
+        .with_config(config)
         .graceful_shutdown_on(stop.clone().cancelled_owned())
-        .run(move |queued, _| ours.clone().at(queued.key()), |_, never: &Infallible, _| match *never {}, Arc::new(()))
+        .run(move |queued, _| action(ours.clone().at(queued.key())), |_, never: &Infallible, _| match *never {}, Arc::new(()))
         .for_each(move |outcome| {
             match outcome {
                 Ok((object, action)) if action == Action::await_change() => {
@@ -113,6 +115,10 @@ pub async fn run<E, F, R>(
         () = queue => debug!(controller = name, "stopped"),
         () = patience(&stop) => warn!(controller = name, "stopped with looks under way; what they wrote is in doubt"),
     }
+}
+
+async fn action(look: impl Future<Output = Option<Duration>>) -> Result<Action, Infallible> {
+    Ok(look.await.map_or_else(Action::await_change, Action::requeue))
 }
 
 async fn patience(stop: &CancellationToken) {
@@ -167,26 +173,32 @@ struct Looks<F> {
 }
 
 impl<F> Looks<F> {
-    async fn at<E, R>(self: Arc<Self>, key: ObjectKey) -> Result<Action, Infallible>
+    fn new(options: ControllerOptions, metrics: Arc<ControllerMetrics>, look: F) -> Self {
+        let backoff = Backoff::new(options.retry);
+        Self { name: options.name, backoff, loudness: Loudness::default(), metrics, look }
+    }
+
+    /// A look, and when to look again without an event.
+    async fn at<E, R>(self: Arc<Self>, key: ObjectKey) -> Option<Duration>
     where
         F: Fn(ObjectKey) -> R,
         R: Future<Output = Result<Next, E>>,
         E: Classified + Error,
     {
         if let Some(rest) = self.backoff.rest(&key) {
-            return Ok(Action::requeue(rest));
+            return Some(rest);
         }
         let span = info_span!("look", controller = self.name, object = %key);
         let began = Instant::now();
         let outcome = (self.look)(key.clone()).instrument(span.clone()).await;
         self.metrics.duration.with_label_values(&[self.name]).observe(began.elapsed().as_secs_f64());
-        Ok(span.in_scope(|| match outcome {
+        span.in_scope(|| match outcome {
             Ok(next) => self.succeeded(&key, next),
-            Err(error) => self.failed(&key, &error),
-        }))
+            Err(error) => Some(self.failed(&key, &error)),
+        })
     }
 
-    fn succeeded(&self, key: &ObjectKey, next: Next) -> Action {
+    fn succeeded(&self, key: &ObjectKey, next: Next) -> Option<Duration> {
         let cleared = self.backoff.clear(key);
         if cleared.told {
             info!(failures = cleared.count, "the look succeeds again");
@@ -194,15 +206,15 @@ impl<F> Looks<F> {
         if cleared.count > 0 {
             self.show();
         }
-        let (outcome, action) = match next {
-            Next::Done => ("done", Action::await_change()),
-            Next::After(pause) => ("again", Action::requeue(pause)),
+        let (outcome, again) = match next {
+            Next::Done => ("done", None),
+            Next::After(pause) => ("again", Some(pause)),
         };
         self.metrics.runs.with_label_values(&[self.name, outcome]).inc();
-        action
+        again
     }
 
-    fn failed<E: Classified + Error>(&self, key: &ObjectKey, error: &E) -> Action {
+    fn failed<E: Classified + Error>(&self, key: &ObjectKey, error: &E) -> Duration {
         let (class, text) = (error.class(), chain(error));
         let failed = self.backoff.failed(key, class, &text);
         let (failures, seconds) = (failed.count, failed.pause.as_secs_f64());
@@ -215,7 +227,7 @@ impl<F> Looks<F> {
         self.metrics.runs.with_label_values(&[self.name, "failed"]).inc();
         self.metrics.failures.with_label_values(&[self.name, class.as_str()]).inc();
         self.show();
-        Action::requeue(failed.pause)
+        failed.pause
     }
 
     fn forget(&self, key: &ObjectKey) {

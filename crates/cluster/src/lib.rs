@@ -35,7 +35,7 @@ pub use class::{Class, Classified};
 pub use clusters::Clusters;
 pub use conflicts::watch_conflicts;
 pub use connect::{Cluster, ConnectError};
-pub use controller::{ControllerOptions, Next, Retry, Wakeups, run};
+pub use controller::{ControllerOptions, Next, Pick, Retry, Wakeups, run, run_in_order};
 pub use difference::difference;
 pub use events::{Event, EventKind, Events};
 pub use fitness::{Fitness, watch_fitness};

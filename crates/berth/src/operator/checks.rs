@@ -1,7 +1,8 @@
 //! What must be true before anything is done: the configuration asks only for what this version provides, and the
 //! cluster has the kinds and rights that it needs.
 
-use berth_cluster::{Need, Verb};
+use berth_cluster::{Kind, Need, Routes, Verb};
+use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation};
 use berth_telemetry::config::{Configuration, Controller, SchedulerUrl};
 use tracing::{info, warn};
@@ -15,14 +16,11 @@ const OWN_SCHEDULER: [&str; 4] = ["localhost", "127.0.0.1", "[::1]", "::1"];
 pub(super) fn provided(arguments: &OperatorArguments, configuration: &Configuration) -> Result<(), Error> {
     let refuse =
         |what: &str, instead: &str| Err(Error::NotProvided { what: what.to_owned(), instead: instead.to_owned() });
-    if arguments.leader_elect {
-        return refuse("--leader-elect", "run one replica without the flag");
+    if arguments.leader_elect && configuration.common.leader_election_id.is_empty() {
+        return Err(Error::NoLease);
     }
     if arguments.metrics_secure && arguments.metrics_bind_address != "0" {
         return refuse("--metrics-secure", "pass --metrics-secure=false and restrict the port by network policy");
-    }
-    if !configuration.api_servers.remotes.is_empty() {
-        return refuse("apiservers.remotes", "run one operator per cluster, without remotes");
     }
     if let SchedulerUrl::External(url) = &configuration.reservation_controller.scheduler {
         if !is_own(url) {
@@ -52,24 +50,45 @@ fn remark(configuration: &Configuration) {
     }
 }
 
-/// What the operator reads and writes.
-pub(super) fn needs(configuration: &Configuration) -> Vec<Need> {
-    let mut needs = vec![
-        Need::kind::<CommittedResource>(Verb::READ),
-        Need::kind::<Reservation>(Verb::READ),
-        Need::kind::<Hypervisor>(Verb::READ),
-        Need::kind::<Knowledge>(Verb::READ),
-    ];
+/// What the operator reads and writes in a cluster.
+pub(super) fn needs(configuration: &Configuration, routes: &Routes, cluster: &ClusterName) -> Vec<Need> {
+    let serves = Serves { routes, cluster };
+    let mut needs = [
+        serves.one::<CommittedResource>(|| vec![Need::kind::<CommittedResource>(Verb::READ)]),
+        serves.one::<Reservation>(|| vec![Need::kind::<Reservation>(Verb::READ)]),
+        serves.one::<Hypervisor>(|| vec![Need::kind::<Hypervisor>(Verb::READ)]),
+        serves.one::<Knowledge>(|| vec![Need::kind::<Knowledge>(Verb::READ)]),
+    ]
+    .concat();
     if configuration.enabled_controllers.contains(&Controller::CommittedResources) {
-        needs.extend([
-            Need::kind::<CommittedResource>(&[Verb::Patch]),
-            Need::status::<CommittedResource>(&[Verb::Patch]),
-            Need::kind::<Reservation>(&[Verb::Create, Verb::Patch, Verb::Delete]),
-            Need::status::<Reservation>(&[Verb::Patch]),
-            Need::events(),
-        ]);
+        needs.extend(serves.one::<CommittedResource>(|| {
+            let status = Need::status::<CommittedResource>(&[Verb::Patch]);
+            vec![Need::kind::<CommittedResource>(&[Verb::Patch]), status, Need::events()]
+        }));
+        needs.extend(serves.one::<Reservation>(|| {
+            let main = Need::kind::<Reservation>(&[Verb::Create, Verb::Patch, Verb::Delete]);
+            vec![main, Need::status::<Reservation>(&[Verb::Patch]), Need::events()]
+        }));
     }
     needs
+}
+
+/// What the election among replicas needs in the home cluster.
+pub(super) fn lease(namespace: &str) -> Need {
+    let verbs = [Verb::Get, Verb::Create, Verb::Update];
+    Need::namespaced("coordination.k8s.io", "v1", "leases", namespace, &verbs)
+}
+
+struct Serves<'a> {
+    routes: &'a Routes,
+    cluster: &'a ClusterName,
+}
+
+impl Serves<'_> {
+    fn one<K: Kind>(&self, needs: impl FnOnce() -> Vec<Need>) -> Vec<Need> {
+        let serving = self.routes.clusters::<K>().unwrap_or_default();
+        if serving.contains(self.cluster) { needs() } else { Vec::new() }
+    }
 }
 
 #[cfg(test)]

@@ -91,13 +91,8 @@ pub fn in_force_on(slot: &Reservation) -> Option<&str> {
 
 /// An amount of a resource map, rounded up; what is absent or unreadable is nothing.
 pub fn amount(map: &BTreeMap<String, Quantity>, name: &str) -> i64 {
-    readable_amount(map, name).unwrap_or_default()
-}
-
-/// An amount of a resource map, if it is there and makes sense.
-pub fn readable_amount(map: &BTreeMap<String, Quantity>, name: &str) -> Option<i64> {
-    let quantity = berth_core::Quantity::parse(map.get(name)?.as_str()).ok()?;
-    (!quantity.is_negative()).then(|| quantity.round_up())
+    let quantity = map.get(name).and_then(|quantity| berth_core::Quantity::parse(quantity.as_str()).ok());
+    quantity.map_or(0, berth_core::Quantity::round_up)
 }
 
 /// Lines of each kind in the text of a failure.

@@ -17,6 +17,37 @@ impl Classified for Failed {
     }
 }
 
+/// Both queues keep the same promises.
+#[derive(Clone, Copy)]
+enum Order {
+    Any,
+    Picked,
+}
+
+macro_rules! with_both_queues {
+    ($($promise:ident),* $(,)?) => {
+        mod any_order {
+            $(#[tokio::test(start_paused = true)] async fn $promise() { super::$promise(super::Order::Any).await })*
+        }
+        mod picked_order {
+            $(#[tokio::test(start_paused = true)] async fn $promise() { super::$promise(super::Order::Picked).await })*
+        }
+    };
+}
+
+with_both_queues!(
+    events_do_not_cut_a_rest_short_and_a_success_ends_it,
+    what_only_the_user_can_cure_is_looked_at_rarely_but_soon_after_an_event,
+    a_conflict_is_looked_at_again_at_once,
+    a_look_is_repeated_after_the_time_that_it_asks_for_and_an_event_brings_it_forward,
+    a_wake_up_during_the_last_look_at_a_key_is_not_lost,
+    equal_names_in_two_clusters_are_two_keys,
+    never_two_looks_at_one_object_and_never_more_than_allowed,
+    it_stops_within_five_seconds_even_if_a_look_hangs,
+    it_stops_at_once_if_nothing_is_under_way_and_after_what_is,
+    looks_are_counted_by_outcome_and_class,
+);
+
 type Log = Arc<Mutex<BTreeMap<String, Vec<u64>>>>;
 
 /// A controller under test: when which key was looked at, in milliseconds since the start.
@@ -33,7 +64,11 @@ fn key(name: &str) -> ObjectKey {
 }
 
 /// `look` is given the key and how often it has been looked at before.
-fn scene<R>(gone: &'static str, concurrency: u16, look: impl Fn(String, usize) -> R + Send + Sync + 'static) -> Scene
+fn scene<R>(
+    order: Order,
+    gone: &'static str,
+    concurrency: u16, look: impl Fn(String, usize) -> R + Send + Sync + 'static,
+) -> Scene
 where
     R: Future<Output = Result<Next, Failed>> + Send + 'static,
 {
@@ -42,7 +77,7 @@ where
     let entries = log.clone();
     let options = ControllerOptions { concurrency, ..ControllerOptions::new("things") };
     let exists = move |key: &ObjectKey| &*key.name != gone;
-    let task = tokio::spawn(run(options, wakeups.clone(), exists, stop.clone(), all.controllers, move |key| {
+    let look = move |key: ObjectKey| {
         let millis = u64::try_from(began.elapsed().as_millis()).unwrap();
         let before = {
             let mut all = entries.lock().unwrap();
@@ -51,7 +86,12 @@ where
             looks.len() - 1
         };
         look(key.name.to_string(), before)
-    }));
+    };
+    let (woken, stopped, counted) = (wakeups.clone(), stop.clone(), all.controllers);
+    let task = match order {
+        Order::Any => tokio::spawn(run(options, woken, exists, stopped, counted, look)),
+        Order::Picked => tokio::spawn(run_in_order(options, woken, exists, stopped, counted, look, Box::new(|_| 0))),
+    };
     Scene { wakeups, stop, log, registry, task }
 }
 
@@ -73,10 +113,9 @@ fn about(actual: &[u64], expected: &[u64]) -> bool {
     actual.len() == expected.len() && actual.iter().zip(expected).all(|(a, e)| a.abs_diff(*e) <= 10)
 }
 
-#[tokio::test(start_paused = true)]
-async fn events_do_not_cut_a_rest_short_and_a_success_ends_it() {
+async fn events_do_not_cut_a_rest_short_and_a_success_ends_it(order: Order) {
     let scene =
-        scene("", 16, |_, before| async move { if before < 4 { Err(Failed(Class::Later)) } else { Ok(Next::Done) } });
+        scene(order, "", 16, |_, before| async move { if before < 4 { Err(Failed(Class::Later)) } else { Ok(Next::Done) } });
     scene.wake_every_100_ms("a", 70).await;
     scene.wakeups.wake(&key("a"));
     sleep(Duration::from_secs(600)).await;
@@ -88,9 +127,8 @@ async fn events_do_not_cut_a_rest_short_and_a_success_ends_it() {
     assert_eq!(scene.looks("a").len(), 6);
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_only_the_user_can_cure_is_looked_at_rarely_but_soon_after_an_event() {
-    let scene = scene("", 16, |_, _| async { Err(Failed(Class::User)) });
+async fn what_only_the_user_can_cure_is_looked_at_rarely_but_soon_after_an_event(order: Order) {
+    let scene = scene(order, "", 16, |_, _| async { Err(Failed(Class::User)) });
     scene.wakeups.wake(&key("a"));
     sleep(Duration::from_secs(1000)).await;
     assert!(about(&scene.looks("a"), &[0, 900_000]), "{:?}", scene.looks("a"));
@@ -101,18 +139,16 @@ async fn what_only_the_user_can_cure_is_looked_at_rarely_but_soon_after_an_event
     assert!(scene.looks("a").len() <= 5, "{:?}", scene.looks("a"));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_conflict_is_looked_at_again_at_once() {
+async fn a_conflict_is_looked_at_again_at_once(order: Order) {
     let scene =
-        scene("", 16, |_, before| async move { if before < 2 { Err(Failed(Class::Soon)) } else { Ok(Next::Done) } });
+        scene(order, "", 16, |_, before| async move { if before < 2 { Err(Failed(Class::Soon)) } else { Ok(Next::Done) } });
     scene.wakeups.wake(&key("a"));
     sleep(Duration::from_secs(60)).await;
     assert!(about(&scene.looks("a"), &[0, 200, 600]), "{:?}", scene.looks("a"));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_look_is_repeated_after_the_time_that_it_asks_for_and_an_event_brings_it_forward() {
-    let scene = scene("", 16, |_, _| async { Ok(Next::After(Duration::from_secs(300))) });
+async fn a_look_is_repeated_after_the_time_that_it_asks_for_and_an_event_brings_it_forward(order: Order) {
+    let scene = scene(order, "", 16, |_, _| async { Ok(Next::After(Duration::from_secs(300))) });
     scene.wakeups.wake(&key("a"));
     sleep(Duration::from_secs(100)).await;
     scene.wakeups.wake(&key("a"));
@@ -120,9 +156,8 @@ async fn a_look_is_repeated_after_the_time_that_it_asks_for_and_an_event_brings_
     assert!(about(&scene.looks("a"), &[0, 100_000, 400_000]), "{:?}", scene.looks("a"));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_wake_up_during_the_last_look_at_a_key_is_not_lost() {
-    let scene = scene("gone", 16, |_, _| async {
+async fn a_wake_up_during_the_last_look_at_a_key_is_not_lost(order: Order) {
+    let scene = scene(order, "gone", 16, |_, _| async {
         sleep(Duration::from_secs(1)).await;
         Ok(Next::Done)
     });
@@ -136,20 +171,18 @@ async fn a_wake_up_during_the_last_look_at_a_key_is_not_lost() {
     assert_eq!(scene.looks("gone").len(), 3, "a forgotten key can come back");
 }
 
-#[tokio::test(start_paused = true)]
-async fn equal_names_in_two_clusters_are_two_keys() {
-    let scene = scene("", 16, |_, _| async { Ok(Next::Done) });
+async fn equal_names_in_two_clusters_are_two_keys(order: Order) {
+    let scene = scene(order, "", 16, |_, _| async { Ok(Next::Done) });
     scene.wakeups.wake(&key("a"));
     scene.wakeups.wake(&ObjectKey::new("away".into(), "a"));
     sleep(Duration::from_secs(1)).await;
     assert_eq!(scene.log.lock().unwrap().keys().collect::<Vec<_>>(), ["away/a", "home/a"]);
 }
 
-#[tokio::test(start_paused = true)]
-async fn never_two_looks_at_one_object_and_never_more_than_allowed() {
+async fn never_two_looks_at_one_object_and_never_more_than_allowed(order: Order) {
     let running = Arc::new(Mutex::new((BTreeMap::<String, u32>::new(), 0)));
     let seen = running.clone();
-    let scene = scene("", 3, move |name, _| {
+    let scene = scene(order, "", 3, move |name, _| {
         let running = running.clone();
         async move {
             {
@@ -175,9 +208,8 @@ async fn never_two_looks_at_one_object_and_never_more_than_allowed() {
     assert!(!scene.task.is_finished());
 }
 
-#[tokio::test(start_paused = true)]
-async fn it_stops_within_five_seconds_even_if_a_look_hangs() {
-    let scene = scene("", 16, |_, _| async {
+async fn it_stops_within_five_seconds_even_if_a_look_hangs(order: Order) {
+    let scene = scene(order, "", 16, |_, _| async {
         sleep(Duration::from_secs(3600)).await;
         Ok(Next::Done)
     });
@@ -189,10 +221,9 @@ async fn it_stops_within_five_seconds_even_if_a_look_hangs() {
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
-#[tokio::test(start_paused = true)]
-async fn it_stops_at_once_if_nothing_is_under_way_and_after_what_is() {
+async fn it_stops_at_once_if_nothing_is_under_way_and_after_what_is(order: Order) {
     for (look, longest) in [(0, 1), (2, 3)] {
-        let scene = scene("", 16, move |_, _| async move {
+        let scene = scene(order, "", 16, move |_, _| async move {
             sleep(Duration::from_secs(look)).await;
             Ok(Next::After(Duration::from_secs(60)))
         });
@@ -203,9 +234,8 @@ async fn it_stops_at_once_if_nothing_is_under_way_and_after_what_is() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn looks_are_counted_by_outcome_and_class() {
-    let scene = scene("bad", 16, |name, _| async move {
+async fn looks_are_counted_by_outcome_and_class(order: Order) {
+    let scene = scene(order, "bad", 16, |name, _| async move {
         match name.as_str() {
             "bad" => Err(Failed(Class::User)),
             "again" => Ok(Next::After(Duration::from_secs(3600))),
@@ -226,5 +256,26 @@ async fn looks_are_counted_by_outcome_and_class() {
         r#"berth_controller_run_duration_seconds_count{controller="things"} 3"#,
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_picks_decides_the_order() {
+    for (place, expected) in [(0, ["a", "b", "c"]), (1, ["b", "c", "a"]), (2, ["c", "a", "b"])] {
+        let (wakeups, stop, all) = (Wakeups::new(), CancellationToken::new(), metrics().1);
+        let order = Arc::new(Mutex::new(Vec::new()));
+        for name in ["a", "b", "c"] {
+            wakeups.wake(&key(name));
+        }
+        let options = ControllerOptions { concurrency: 1, ..ControllerOptions::new("things") };
+        let seen = order.clone();
+        let look = move |key: ObjectKey| {
+            seen.lock().unwrap().push(key.name.to_string());
+            async { Ok::<_, Failed>(Next::Done) }
+        };
+        let pick: Pick = Box::new(move |_| place);
+        let task = run_in_order(options, wakeups, |_| true, stop.clone(), all.controllers, look, pick);
+        timeout(Duration::from_secs(1), task).await.unwrap_err();
+        assert_eq!(*order.lock().unwrap(), expected);
     }
 }

@@ -59,7 +59,7 @@ fn world() -> World {
         queues: Queues::default(),
         stores,
     };
-    connect(&world.stores, &world.scheduler, &world.queues);
+    connect(&world.stores, &world.scheduler, &world.queues, &Routes::home_only());
     world
 }
 
@@ -78,6 +78,21 @@ fn hosts_and_slots_reach_the_capacity_view() {
     applied(&world.stores.reservations, &home(), slot(3, None));
     assert_eq!(room(&world), Some(8192), "U5: without targetHost it blocks nothing");
     deleted(&world.stores.hypervisors, &home(), host(4, "8Gi"));
+    assert_eq!(room(&world), None);
+}
+
+#[test]
+fn document_11_section_14_no_10_of_two_hosts_of_one_name_one_counts_and_the_other_takes_its_place() {
+    let world = world();
+    applied(&world.stores.hypervisors, &"away".into(), host(1, "4Gi"));
+    assert_eq!(room(&world), Some(4096));
+    applied(&world.stores.hypervisors, &home(), host(1, "8Gi"));
+    assert_eq!(room(&world), Some(8192), "home is the cluster of the zone");
+    applied(&world.stores.hypervisors, &"away".into(), host(2, "2Gi"));
+    assert_eq!(room(&world), Some(8192));
+    deleted(&world.stores.hypervisors, &home(), host(3, "8Gi"));
+    assert_eq!(room(&world), Some(2048));
+    deleted(&world.stores.hypervisors, &"away".into(), host(4, "2Gi"));
     assert_eq!(room(&world), None);
 }
 

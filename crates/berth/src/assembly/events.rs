@@ -3,29 +3,42 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{Change, ObjectKey, Store, Wakeups};
+use berth_cluster::{Change, ObjectKey, Routes, Store, Wakeups};
 use berth_core::{
     Bytes, Cores, Resources, SlotKey,
     reservation::{Reservation, ReservationKind},
 };
-use berth_crds::{self as crds, CommittedResource, Hypervisor, Knowledge, facts};
+use berth_crds::{self as crds, CommittedResource, Hypervisor, Knowledge, facts, labels};
 use berth_scheduler::{BuiltIn, Scheduler};
+use kube::ResourceExt;
 use serde_json::Value;
 
 /// The stores of the operator.
 #[derive(Clone)]
-pub(crate) struct Stores {
-    pub(crate) commitments: Store<CommittedResource>,
-    pub(crate) reservations: Store<crds::Reservation>,
-    pub(crate) hypervisors: Store<Hypervisor>,
-    pub(crate) knowledges: Store<Knowledge>,
+pub struct Stores {
+    /// Commitments.
+    pub commitments: Store<CommittedResource>,
+    /// Reservations of every type.
+    pub reservations: Store<crds::Reservation>,
+    /// Hosts.
+    pub hypervisors: Store<Hypervisor>,
+    /// The flavor groups.
+    pub knowledges: Store<Knowledge>,
 }
 
 /// The queues of the controllers.
 #[derive(Clone)]
-pub(crate) struct Queues {
-    pub(crate) commitments: Arc<Wakeups>,
-    pub(crate) slots: Arc<Wakeups>,
+pub struct Queues {
+    /// Of the controller of commitments.
+    pub commitments: Arc<Wakeups>,
+    /// Of the controller of slots.
+    pub slots: Arc<Wakeups>,
+}
+
+impl Default for Queues {
+    fn default() -> Self {
+        Self { commitments: Wakeups::new(), slots: Wakeups::new() }
+    }
 }
 
 impl Queues {
@@ -37,18 +50,33 @@ impl Queues {
 }
 
 /// Connects the stores with the scheduler, then with the queues. To be called before anything is fed into the stores.
-pub(crate) fn connect(stores: &Stores, scheduler: &Arc<BuiltIn>, queues: &Queues) {
-    inform(stores, scheduler, queues);
+pub(super) fn connect(stores: &Stores, scheduler: &Arc<BuiltIn>, queues: &Queues, routes: &Routes) {
+    inform_of_hosts(stores, scheduler, queues, routes);
+    inform_of_reservations(stores, scheduler, queues);
     wake_commitments(stores, queues);
     wake_slots(stores, queues);
 }
 
-fn inform(stores: &Stores, scheduler: &Arc<BuiltIn>, queues: &Queues) {
-    let (brain, woken) = (scheduler.clone(), queues.clone());
+/// The scheduler knows hosts by name. When several clusters have one of a name, that one counts which is in the cluster
+/// of its zone, then the one in the first cluster (document 11 section 14 no. 10).
+fn inform_of_hosts(stores: &Stores, scheduler: &Arc<BuiltIn>, queues: &Queues, routes: &Routes) {
+    let (brain, woken, store, routes) =
+        (scheduler.clone(), queues.clone(), stores.hypervisors.clone(), routes.clone());
     stores.hypervisors.on_change(move |change| {
-        let host = change.new.as_ref().map(|host| facts::host(&change.key.cluster, host));
+        let mut holders = store.holders(&change.key.name);
+        holders.sort_by_cached_key(|key| rank(&routes, &store, key));
+        let host = holders.first().and_then(|key| Some(facts::host(&key.cluster, &*store.get(key)?)));
         woken.wake_slots(&brain.host_changed(&(&*change.key.name).into(), host));
     });
+}
+
+fn rank(routes: &Routes, store: &Store<Hypervisor>, key: &ObjectKey) -> (bool, Option<usize>) {
+    let zone = store.get(key).and_then(|host| host.labels().get(labels::ZONE).cloned());
+    let at_home = routes.target::<Hypervisor>(zone.as_deref()).is_ok_and(|cluster| cluster == key.cluster);
+    (!at_home, routes.names().iter().position(|name| *name == key.cluster))
+}
+
+fn inform_of_reservations(stores: &Stores, scheduler: &Arc<BuiltIn>, queues: &Queues) {
     let (brain, woken, store) = (scheduler.clone(), queues.clone(), stores.reservations.clone());
     stores.reservations.on_change(move |change| {
         let reservation = match &change.new {
@@ -111,7 +139,7 @@ fn unreadable(store: &Store<crds::Reservation>, key: &ObjectKey) -> Option<Reser
 
 /// Entries of the scheduler whose write has been looked up in the meantime, by whomever: they end here, so that no room
 /// stays taken for a slot that does not exist.
-pub(crate) fn end_settled_doubts(stores: &Stores, scheduler: &BuiltIn, queues: &Queues) {
+pub(super) fn end_settled_doubts(stores: &Stores, scheduler: &BuiltIn, queues: &Queues) {
     // In this order: a write that becomes unknown in between is in doubt for both or for the store alone.
     let taken = scheduler.doubts();
     let doubts = stores.reservations.doubts();

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use berth_cluster::ClusterMetrics;
+use berth_cluster::{ClusterMetrics, Routes};
 use berth_committed_resource::CommitmentMetrics;
 use berth_http::metrics::HttpMetrics;
 use berth_reservation::ReservationMetrics;
 use berth_scheduler::BuiltIn;
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 
-use crate::feed::Stores;
+use super::Memory;
 
 const BUILD: Metric = Metric {
     name: "berth_build_info",
@@ -54,7 +54,7 @@ pub struct OperatorMetrics {
 
 impl OperatorMetrics {
     /// Registers everything; once per process.
-    pub(crate) fn register(metrics: &Metrics, stores: &Stores, scheduler: &Arc<BuiltIn>) -> Result<Self, MetricsError> {
+    pub fn register(metrics: &Metrics, Memory { stores, scheduler, .. }: &Memory) -> Result<Self, MetricsError> {
         let version = vec![env!("CARGO_PKG_VERSION").to_owned()];
         metrics.computed(&BUILD, move || vec![(version.clone(), 1.0)])?;
         scheduler_metrics(metrics, scheduler)?;
@@ -69,8 +69,7 @@ impl OperatorMetrics {
     /// Everything that an operator shows, for the documentation.
     pub fn all() -> Result<Vec<Metric>, MetricsError> {
         let metrics = Metrics::new(&std::collections::BTreeMap::new())?;
-        let scheduler = Arc::new(BuiltIn::new(berth_scheduler::Settings::default()));
-        Self::register(&metrics, &super::stores(), &scheduler)?;
+        Self::register(&metrics, &Memory::new(berth_scheduler::Settings::default(), &Routes::home_only()))?;
         Ok(metrics.registered())
     }
 }

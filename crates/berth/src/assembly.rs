@@ -1,0 +1,15 @@
+//! One operator in memory, without a process around it: stores, scheduler, queues and controllers, and what flows between
+//! them. The binary runs it against API servers, a simulation against doubles of them; both have the same wiring.
+//!
+//! [`Memory`] exists before there is a way to any cluster, so that a start can be watched; [`Controllers`] when there is
+//! one. When they run is decided by `operator`.
+
+mod controllers;
+mod events;
+mod memory;
+mod metrics;
+
+pub use controllers::{Controllers, Environment, Order, Work};
+pub use events::{Queues, Stores};
+pub use memory::Memory;
+pub use metrics::OperatorMetrics;

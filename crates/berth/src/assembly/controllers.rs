@@ -1,0 +1,200 @@
+//! The controllers of commitments and of slots, with everything that they need, and the order in which their keys wait.
+
+use std::{error::Error, future::Future, pin::Pin, sync::Arc};
+
+use berth_cluster::{
+    Classified, Clusters, ControllerOptions, Events, Fence, FlavorGroupsCache, Kind, Next, ObjectKey, Pick, Routes,
+    Store, Wakeups, Writer, run, run_in_order,
+};
+use berth_committed_resource::{CommittedResourceController, Delays, Limits, Settings};
+use berth_core::SlotKey;
+use berth_reservation::{Parts, ReservationController};
+use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice, WakeSlots};
+use berth_telemetry::{clock::Clock, config::Configuration, ids::FreshIds};
+use tokio_util::sync::CancellationToken;
+
+use super::{Memory, OperatorMetrics};
+
+/// A name, and work that ends at the end of the process.
+pub type Work = (&'static str, Pin<Box<dyn Future<Output = ()> + Send>>);
+
+/// What the controllers need besides the memory.
+pub struct Environment<'a> {
+    /// The configuration.
+    pub configuration: &'a Configuration,
+    /// The ways to the clusters.
+    pub clusters: Clusters,
+    /// Which of them serves what.
+    pub routes: Routes,
+    /// Whether this process may write.
+    pub fence: Fence,
+    /// Tells people.
+    pub events: Events,
+    /// The wall clock.
+    pub clock: Arc<dyn Clock>,
+    /// Ids of requests.
+    pub ids: FreshIds,
+    /// What is counted.
+    pub metrics: &'a OperatorMetrics,
+}
+
+/// In which order keys are looked at.
+pub enum Order {
+    /// As kube-runtime has it: at random.
+    Any,
+    /// As somebody picks, for each controller: for simulations.
+    Picked(Box<dyn FnMut() -> Pick>),
+}
+
+/// Both controllers. Clones share them.
+#[derive(Clone)]
+pub struct Controllers {
+    commitments: Arc<CommittedResourceController<BuiltIn, NoDomainNames>>,
+    slots: Arc<ReservationController<BuiltIn, NoDomainNames>>,
+}
+
+impl Controllers {
+    /// Controllers that have not looked at anything.
+    pub fn new(memory: &Memory, environment: &Environment<'_>) -> Self {
+        let flavor_groups = FlavorGroupsCache::new(memory.stores.knowledges.clone());
+        Self {
+            commitments: Arc::new(commitments(memory, environment, flavor_groups.clone())),
+            slots: Arc::new(slots(memory, environment, flavor_groups)),
+        }
+    }
+
+    /// The work of both, until `stop`. To be begun when the stores have synced.
+    pub fn work(&self, memory: &Memory, metrics: &OperatorMetrics, stop: &CancellationToken, order: Order) -> Vec<Work> {
+        let (stores, queues) = (&memory.stores, &memory.queues);
+        let mut queueing = Queueing { metrics, stop, order };
+        let controller = self.commitments.clone();
+        let look = move |key| {
+            let controller = controller.clone();
+            async move { controller.look(key).await }
+        };
+        let commitments = queueing.queue("committed-resource", &queues.commitments, &stores.commitments, look);
+        let controller = self.slots.clone();
+        let look = move |key| {
+            let controller = controller.clone();
+            async move { controller.look(key).await }
+        };
+        let slots = queueing.queue("commitment-reservation", &queues.slots, &stores.reservations, look);
+        vec![("the controller of commitments", commitments), ("the controller of slots", slots)]
+    }
+}
+
+struct Queueing<'a> {
+    metrics: &'a OperatorMetrics,
+    stop: &'a CancellationToken,
+    order: Order,
+}
+
+impl Queueing<'_> {
+    fn queue<K: Kind, E, F, R>(
+        &mut self,
+        name: &'static str,
+        wakeups: &Arc<Wakeups>,
+        store: &Store<K>,
+        look: F,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send>>
+    where
+        F: Fn(ObjectKey) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Next, E>> + Send + 'static,
+        E: Classified + Error + Send + 'static,
+    {
+        let (store, options) = (store.clone(), ControllerOptions::new(name));
+        let exists = move |key: &ObjectKey| store.get(key).is_some();
+        let (wakeups, stop, counted) = (wakeups.clone(), self.stop.clone(), self.metrics.cluster.controllers.clone());
+        match &mut self.order {
+            Order::Any => Box::pin(run(options, wakeups, exists, stop, counted, look)),
+            Order::Picked(pick) => Box::pin(run_in_order(options, wakeups, exists, stop, counted, look, pick())),
+        }
+    }
+}
+
+fn commitments(
+    memory: &Memory,
+    environment: &Environment<'_>,
+    flavor_groups: FlavorGroupsCache,
+) -> CommittedResourceController<BuiltIn, NoDomainNames> {
+    let Memory { stores, scheduler, .. } = memory;
+    CommittedResourceController {
+        commitments: environment.writer(&stores.commitments),
+        reservations: environment.writer(&stores.reservations),
+        hypervisors: stores.hypervisors.clone(),
+        routes: environment.routes.clone(),
+        flavor_groups,
+        scheduler: scheduler.clone(),
+        domain_names: NoDomainNames,
+        clock: environment.clock.clone(),
+        events: environment.events.clone(),
+        metrics: environment.metrics.commitments.clone(),
+        ids: environment.ids.clone(),
+        settings: commitment_settings(environment.configuration),
+        wake_slots: wake_slots(memory),
+    }
+}
+
+fn slots(
+    memory: &Memory,
+    environment: &Environment<'_>,
+    flavor_groups: FlavorGroupsCache,
+) -> ReservationController<BuiltIn, NoDomainNames> {
+    let Memory { stores, scheduler, .. } = memory;
+    ReservationController::new(Parts {
+        reservations: environment.writer(&stores.reservations),
+        commitments: stores.commitments.clone(),
+        hypervisors: stores.hypervisors.clone(),
+        routes: environment.routes.clone(),
+        flavor_groups,
+        scheduler: scheduler.clone(),
+        domain_names: NoDomainNames,
+        clock: environment.clock.clone(),
+        events: environment.events.clone(),
+        metrics: environment.metrics.reservations.clone(),
+        ids: environment.ids.clone(),
+        settings: slot_settings(environment.configuration),
+        wake_slots: wake_slots(memory),
+    })
+}
+
+impl Environment<'_> {
+    fn writer<K: Kind>(&self, store: &Store<K>) -> Writer<K> {
+        let counted = self.metrics.cluster.writes.clone();
+        Writer::new(store.clone(), self.clusters.clone()).fenced(self.fence.clone()).counted(counted)
+    }
+}
+
+fn wake_slots(memory: &Memory) -> WakeSlots {
+    let queues = memory.queues.clone();
+    Arc::new(move |slots: &[SlotKey]| queues.wake_slots(slots))
+}
+
+fn pipelines(configuration: &Configuration) -> PipelineChoice {
+    let keys = &configuration.reservation_controller;
+    PipelineChoice {
+        flavor_group_pipelines: keys.flavor_group_pipelines.clone(),
+        default: keys.pipeline_default.clone().unwrap_or_default(),
+    }
+}
+
+fn commitment_settings(configuration: &Configuration) -> Settings {
+    let keys = &configuration.committed_resource_controller;
+    Settings {
+        limits: Limits { max_new_slots: keys.max_slots_per_commitment.map(u64::from) },
+        delays: Delays { retry: keys.requeue_interval_retry, cap: keys.max_requeue_interval },
+        pipelines: pipelines(configuration),
+    }
+}
+
+fn slot_settings(configuration: &Configuration) -> berth_reservation::Settings {
+    let keys = &configuration.reservation_controller;
+    berth_reservation::Settings {
+        delays: berth_reservation::Delays {
+            active: keys.requeue_interval_active,
+            retry: keys.requeue_interval_retry,
+            grace: keys.requeue_interval_grace_period,
+        },
+        pipelines: pipelines(configuration),
+    }
+}

@@ -1,0 +1,131 @@
+//! What one process knows: the stores, the scheduler with its capacity view, and the keys that wait for a look.
+
+use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
+
+use berth_cluster::{
+    Cluster, ClusterMetrics, Clusters, Kind, RouteError, Routes, Store, StoreMetrics, feed, indexes, watch_conflicts,
+};
+use berth_core::ClusterName;
+use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation};
+use berth_scheduler::{BuiltIn, Settings};
+use futures::future::join4;
+use tokio::time::{interval, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    controllers::Work,
+    events::{Queues, Stores, connect, end_settled_doubts},
+};
+
+const HOUSEKEEPING: Duration = Duration::from_secs(5);
+
+/// The memory of one process. Clones share it.
+#[derive(Clone)]
+pub struct Memory {
+    /// All objects, as far as this process knows.
+    pub stores: Stores,
+    /// What the hosts have free, what is promised, and who waits.
+    pub scheduler: Arc<BuiltIn>,
+    /// The keys that wait for a look.
+    pub queues: Queues,
+}
+
+impl Memory {
+    /// An empty memory, with everything connected that is to hear of changes.
+    pub fn new(settings: Settings, routes: &Routes) -> Self {
+        let stores = Stores {
+            commitments: Store::new(indexes::COMMITMENT_INDEXES),
+            reservations: Store::new(indexes::RESERVATION_INDEXES),
+            hypervisors: Store::new(indexes::HYPERVISOR_INDEXES),
+            knowledges: Store::new(&[]),
+        };
+        let memory = Self { stores, scheduler: Arc::new(BuiltIn::new(settings)), queues: Queues::default() };
+        connect(&memory.stores, &memory.scheduler, &memory.queues, routes);
+        memory
+    }
+
+    /// The watches that fill the stores, one per kind and cluster, and the house-keeping of the scheduler. A kind that no
+    /// cluster serves is an error.
+    pub fn work(
+        &self,
+        clusters: &Clusters,
+        routes: &Routes,
+        metrics: &ClusterMetrics,
+        stop: &CancellationToken,
+    ) -> Result<Vec<Work>, RouteError> {
+        let Stores { commitments, reservations, hypervisors, knowledges } = &self.stores;
+        watch_conflicts(commitments, metrics.conflicts.clone());
+        watch_conflicts(reservations, metrics.conflicts.clone());
+        watch_conflicts(hypervisors, metrics.conflicts.clone());
+        let feeding = Feeding { clusters, routes, metrics: &metrics.stores, stop };
+        let mut work = feeding.all::<Knowledge>("the watch of flavor groups", knowledges)?;
+        work.extend(feeding.all::<Hypervisor>("the watch of hosts", hypervisors)?);
+        work.extend(feeding.all::<Reservation>("the watch of reservations", reservations)?);
+        work.extend(feeding.all::<CommittedResource>("the watch of commitments", commitments)?);
+        work.push(("housekeeping", self.clone().keep_house(stop.clone())));
+        Ok(work)
+    }
+
+    /// Waits until the first list of every kind in `cluster` that it serves is complete.
+    pub async fn synced(&self, cluster: &ClusterName) {
+        let Stores { commitments, reservations, hypervisors, knowledges } = &self.stores;
+        let all = join4(
+            synced(commitments, cluster),
+            synced(reservations, cluster),
+            synced(hypervisors, cluster),
+            synced(knowledges, cluster),
+        );
+        all.await;
+    }
+
+    /// Reads everything anew (decision D10, take-over). After `patience` it goes on without the clusters that have not
+    /// answered: nothing is decided about their zones until they have.
+    pub async fn read_anew(&self, patience: Duration) {
+        let Stores { commitments, reservations, hypervisors, knowledges } = &self.stores;
+        commitments.relist();
+        reservations.relist();
+        hypervisors.relist();
+        let all = join4(
+            commitments.all_followed(),
+            reservations.all_followed(),
+            hypervisors.all_followed(),
+            knowledges.all_followed(),
+        );
+        // Elapsed is no failure: the stores say themselves what they do not follow.
+        let _ = timeout(patience, all).await;
+    }
+
+    fn keep_house(self, stop: CancellationToken) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move {
+            let mut tick = interval(HOUSEKEEPING);
+            while stop.run_until_cancelled(tick.tick()).await.is_some() {
+                end_settled_doubts(&self.stores, &self.scheduler, &self.queues);
+            }
+        })
+    }
+}
+
+async fn synced<K: Kind>(store: &Store<K>, cluster: &ClusterName) {
+    if store.clusters().contains(cluster) {
+        store.synced(cluster).await;
+    }
+}
+
+struct Feeding<'a> {
+    clusters: &'a Clusters,
+    routes: &'a Routes,
+    metrics: &'a Arc<StoreMetrics>,
+    stop: &'a CancellationToken,
+}
+
+impl Feeding<'_> {
+    fn all<K: Kind>(&self, name: &'static str, store: &Store<K>) -> Result<Vec<Work>, RouteError> {
+        let serving = self.routes.clusters::<K>()?;
+        let clusters = serving.iter().filter_map(|cluster| self.clusters.get(cluster));
+        Ok(clusters.map(|cluster| (name, self.one(store, cluster))).collect())
+    }
+
+    fn one<K: Kind>(&self, store: &Store<K>, cluster: &Cluster) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(feed(store.clone(), cluster.clone(), self.stop.clone(), self.metrics.clone()))
+    }
+}

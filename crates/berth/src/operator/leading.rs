@@ -1,0 +1,91 @@
+//! Being the one who decides (decision D10): the election among replicas, the take-over, and the end when the lease is
+//! lost. What is done by whoever leads is decided by `operator`; how a lease is won and held, by the cluster crate.
+
+use std::{fs, time::Duration};
+
+use berth_cluster::{Cluster, Election, Ended, Fence, LeaseMetrics, Leadership};
+use std::sync::Arc;
+use tokio::{task::JoinHandle, time::timeout};
+use tracing::info;
+use uuid::Uuid;
+
+use crate::error::Error;
+
+/// A cluster that does not answer the new leader within this time has to wait for its decisions.
+pub(super) const TAKE_OVER: Duration = Duration::from_secs(10);
+
+/// Giving the lease back must not hold up the end of the process.
+const GIVE_BACK: Duration = Duration::from_millis(400);
+
+/// How this process comes to lead, and whether it still does.
+pub(super) struct Leading {
+    election: Option<(Leadership, JoinHandle<Ended>)>,
+}
+
+impl Leading {
+    /// Without an election the process leads, and nobody checks that it is the only one.
+    pub(super) fn alone() -> Self {
+        Self { election: None }
+    }
+
+    /// Takes part in the election over the Lease `name` in the namespace that the process runs in.
+    pub(super) fn elected(home: &Cluster, name: &str, metrics: Arc<LeaseMetrics>) -> Self {
+        let namespace = home.client.default_namespace();
+        let (leadership, work) = Election::new(home, namespace, name, identity(), metrics);
+        info!(lease = format!("{namespace}/{name}"), "waiting to become the leader");
+        Self { election: Some((leadership, tokio::spawn(work))) }
+    }
+
+    /// What writers ask before they write.
+    pub(super) fn fence(&self) -> Fence {
+        self.election.as_ref().map_or_else(Fence::open, |(leadership, _)| leadership.fence())
+    }
+
+    /// Tells whether this process leads at the moment.
+    pub(super) fn is_leader(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+        let leadership = self.election.as_ref().map(|(leadership, _)| leadership.clone());
+        move || leadership.as_ref().is_none_or(Leadership::is_leader)
+    }
+
+    /// Resolves when this process leads. False if it leads without an election, and so takes over from nobody.
+    pub(super) async fn acquired(&self) -> bool {
+        let Some((leadership, _)) = &self.election else { return false };
+        leadership.acquired().await;
+        true
+    }
+
+    /// Resolves when it has led and does not any more.
+    pub(super) async fn lost(&self) -> Error {
+        match &self.election {
+            None => std::future::pending().await,
+            Some((leadership, _)) => Error::Leadership { reason: leadership.lost().await.to_string() },
+        }
+    }
+
+    /// Lets the next replica lead at once. Only when nothing of this one writes any more.
+    pub(super) async fn give_back(self) {
+        if let Some((leadership, _)) = &self.election {
+            // Elapsed: then the others wait until the lease has run out.
+            let _ = timeout(GIVE_BACK, leadership.release()).await;
+        }
+    }
+}
+
+impl Drop for Leading {
+    fn drop(&mut self) {
+        if let Some((_, work)) = &self.election {
+            work.abort();
+        }
+    }
+}
+
+/// `<hostname>_<random uuid>` (document 11 section 3.5).
+fn identity() -> String {
+    format!("{}_{}", hostname(), Uuid::new_v4())
+}
+
+/// In a pod the name of the pod.
+pub(super) fn hostname() -> String {
+    let name = std::env::var("HOSTNAME").ok().or_else(|| fs::read_to_string("/proc/sys/kernel/hostname").ok());
+    name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).unwrap_or_else(|| "berth".to_owned())
+}

@@ -1,0 +1,38 @@
+//! Amounts of resource maps, and how a person reads them.
+
+use std::collections::BTreeMap;
+
+use berth_core::Quantity;
+use berth_crds::{self as crds, resources};
+
+const MIB: i128 = 1 << 20;
+
+/// What is judged on a host.
+pub(crate) const RESOURCES: [&str; 2] = [resources::MEMORY, resources::CPU];
+
+/// What is used, rounded up (U20); what is absent, unreadable or negative is nothing.
+pub(crate) fn used(map: &BTreeMap<String, crds::Quantity>, resource: &str) -> i128 {
+    readable(map, resource).map_or(0, |quantity| quantity.round_up().into())
+}
+
+/// What there is, rounded down (U20), if it is there and makes sense.
+pub(crate) fn offered(map: &BTreeMap<String, crds::Quantity>, resource: &str) -> Option<i128> {
+    readable(map, resource).map(|quantity| quantity.round_down().into())
+}
+
+fn readable(map: &BTreeMap<String, crds::Quantity>, resource: &str) -> Option<Quantity> {
+    let quantity = Quantity::parse(map.get(resource)?.as_str()).ok()?;
+    (!quantity.is_negative()).then_some(quantity)
+}
+
+/// Bytes as whole MiB, rounded up (U41).
+pub(crate) fn mib_up(bytes: i128) -> i128 {
+    (bytes + MIB - 1).div_euclid(MIB)
+}
+
+/// `512 MiB of memory`, `3 of cpu`.
+pub(crate) fn words(amount: i128, resource: &str) -> String {
+    let memory = resource == resources::MEMORY;
+    let unit = if memory { " MiB" } else { "" };
+    format!("{}{unit} of {resource}", if memory { mib_up(amount) } else { amount })
+}

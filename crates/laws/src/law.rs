@@ -1,0 +1,139 @@
+//! The names of the laws, and what it is to break one.
+
+use std::fmt;
+
+use crate::Key;
+
+/// What must be true. Those down to [`Law::VmInTwoSlots`] hold after every write, the others at rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Law {
+    /// A slot belongs to a commitment that exists and is served (D1, U14, U15). A slot that is not marked as made by us
+    /// is old data and judged at rest only (U49).
+    SlotOrphaned,
+    /// A served commitment with slots carries the finalizer that releases them (D1, U50).
+    FinalizerMissing,
+    /// No host holds more than it has: capacity without VMs and blocks (document 21 section 9, U5, U35).
+    HostOverbooked,
+    /// A slot is on a host of its own zone (document 21 section 4, U54).
+    SlotInWrongZone,
+    /// A slot that we made is called after its commitment and its number (document 10 section 10.3, U43).
+    SlotName,
+    /// No two slots of a commitment have the same number, also not in two clusters (U43, U54).
+    SlotNumberTwice,
+    /// A VM is confirmed in one slot of a host only (U35).
+    VmInTwoSlots,
+    /// One object is served for a UUID, over all clusters (U14).
+    ServedTwice,
+    /// An object says `DuplicateUUID` exactly when another one is served in its place (U14).
+    DuplicateUntrue,
+    /// Something is said about every commitment (document 20 section 7).
+    CommitmentSilent,
+    /// A commitment that is deleted goes when its slots have gone (D1).
+    CommitmentLeftOver,
+    /// What is said about a commitment is about its present generation (document 20 section 7).
+    ConditionOutdated,
+    /// A commitment is Ready exactly when its reason is `Accepted` (document 10 section 2.5).
+    ReadyUntrue,
+    /// The summary of a commitment begins with its reason (document 20 section 11).
+    SummaryUntrue,
+    /// The slots of a commitment are exactly what is wanted, or what was accepted before it was refused, in MiB (D6,
+    /// U41).
+    SlotSum,
+    /// A slot says whose it is wherever somebody looks for that (document 20 section 12.6).
+    SlotIdentity,
+    /// A slot carries the annotation of those that we made (U49). Slots of old data lack it, so that a watch over a real
+    /// cloud leaves this law out.
+    SlotUnmarked,
+    /// A commitment that is `Accepted` was accepted as it is now (document 20 section 9).
+    AcceptedSpec,
+    /// A commitment is `Accepted` only in a state that holds slots (document 20 section 5).
+    AcceptedState,
+    /// A slot of an accepted commitment is Ready and in force on its target (document 21 section 5).
+    SlotNotInForce,
+    /// A slot is Ready only where it is in force (document 21 section 5).
+    SlotReadyUntrue,
+}
+
+impl Law {
+    /// All laws.
+    pub const ALL: [Self; 21] = [
+        Self::SlotOrphaned,
+        Self::FinalizerMissing,
+        Self::HostOverbooked,
+        Self::SlotInWrongZone,
+        Self::SlotName,
+        Self::SlotNumberTwice,
+        Self::VmInTwoSlots,
+        Self::ServedTwice,
+        Self::DuplicateUntrue,
+        Self::CommitmentSilent,
+        Self::CommitmentLeftOver,
+        Self::ConditionOutdated,
+        Self::ReadyUntrue,
+        Self::SummaryUntrue,
+        Self::SlotSum,
+        Self::SlotIdentity,
+        Self::SlotUnmarked,
+        Self::AcceptedSpec,
+        Self::AcceptedState,
+        Self::SlotNotInForce,
+        Self::SlotReadyUntrue,
+    ];
+
+    /// The value of the label `law` in metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::SlotOrphaned => "slot_orphaned",
+            Self::FinalizerMissing => "finalizer_missing",
+            Self::HostOverbooked => "host_overbooked",
+            Self::SlotInWrongZone => "slot_in_wrong_zone",
+            Self::SlotName => "slot_name",
+            Self::SlotNumberTwice => "slot_number_twice",
+            Self::VmInTwoSlots => "vm_in_two_slots",
+            Self::ServedTwice => "served_twice",
+            Self::DuplicateUntrue => "duplicate_untrue",
+            Self::CommitmentSilent => "commitment_silent",
+            Self::CommitmentLeftOver => "commitment_left_over",
+            Self::ConditionOutdated => "condition_outdated",
+            Self::ReadyUntrue => "ready_untrue",
+            Self::SummaryUntrue => "summary_untrue",
+            Self::SlotSum => "slot_sum",
+            Self::SlotIdentity => "slot_identity",
+            Self::SlotUnmarked => "slot_unmarked",
+            Self::AcceptedSpec => "accepted_spec",
+            Self::AcceptedState => "accepted_state",
+            Self::SlotNotInForce => "slot_not_in_force",
+            Self::SlotReadyUntrue => "slot_ready_untrue",
+        }
+    }
+}
+
+impl fmt::Display for Law {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A law that is broken by an object. There is at most one for each law and object, so these two are its identity.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Violation {
+    /// Which law.
+    pub law: Law,
+    /// Which commitment, slot or host.
+    pub object: Key,
+    /// What is wrong, in words and numbers.
+    pub text: String,
+}
+
+impl Violation {
+    pub(crate) fn new(law: Law, object: &Key, text: impl Into<String>) -> Self {
+        Self { law, object: object.clone(), text: text.into() }
+    }
+}
+
+/// `<cluster>/<name>: <text> (<law>)`.
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ({})", self.object, self.text, self.law)
+    }
+}

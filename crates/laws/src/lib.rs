@@ -1,0 +1,23 @@
+//! The laws: what must be true of commitments, slots and hosts whatever happened (U55). Everything is worked out from
+//! the objects alone and apart from the code that it judges: who owns what, and what is free on a host.
+//!
+//! [`always`] holds after every write that was committed, [`at_rest`] when nothing is under way any more. A [`Snapshot`]
+//! is filled from stores or from a test server and follows single changes; [`always_touched`] judges only what one
+//! change can have broken. What people, hosts and other programs did is told apart with [`Outside`]. What is done about
+//! a violation is left to the caller.
+
+mod always;
+mod amounts;
+mod at_rest;
+mod key;
+mod law;
+mod outside;
+mod room;
+mod snapshot;
+
+pub use always::{always, always_touched};
+pub use at_rest::at_rest;
+pub use key::Key;
+pub use law::{Law, Violation};
+pub use outside::Outside;
+pub use snapshot::{Snapshot, Touched};

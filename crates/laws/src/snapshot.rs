@@ -1,0 +1,225 @@
+//! The objects that are judged, by name and by what links them. It holds what it is given and decides only which object
+//! is served for a UUID.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use berth_core::ClusterName;
+use berth_crds::{CommittedResource, Hypervisor, Reservation, ReservationType, conditions, names};
+use kube::ResourceExt;
+
+use crate::Key;
+
+mod index;
+
+use index::Index;
+
+/// All objects of an instant, each shared with whoever holds it. To put or to remove one costs O(log n), so a snapshot
+/// can follow a log of writes.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    pub(crate) commitments: BTreeMap<Key, Arc<CommittedResource>>,
+    pub(crate) reservations: BTreeMap<Key, Arc<Reservation>>,
+    pub(crate) hosts: BTreeMap<Key, Arc<Hypervisor>>,
+    commitments_of: Index<String>,
+    slots_of: Index<String>,
+    reservations_on: Index<String>,
+    hosts_called: Index<String>,
+    slots_called: Index<String>,
+    /// VM and host of the VMs that the status of a slot confirms.
+    slots_with: Index<(String, String)>,
+}
+
+/// What a change of one object concerns, before it and after it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// UUIDs of commitments.
+    pub(crate) commitments: BTreeSet<String>,
+    /// Names of hosts.
+    pub(crate) hosts: BTreeSet<String>,
+    /// Slots.
+    pub(crate) slots: BTreeSet<Key>,
+}
+
+impl Snapshot {
+    /// A snapshot of these objects, each with the name of its cluster.
+    pub fn of(
+        commitments: impl IntoIterator<Item = (ClusterName, Arc<CommittedResource>)>,
+        reservations: impl IntoIterator<Item = (ClusterName, Arc<Reservation>)>,
+        hosts: impl IntoIterator<Item = (ClusterName, Arc<Hypervisor>)>,
+    ) -> Self {
+        let mut snapshot = Self::default();
+        for (cluster, object) in commitments {
+            snapshot.commitment(&key(&cluster, &*object), Some(&object));
+        }
+        for (cluster, object) in reservations {
+            snapshot.reservation(&key(&cluster, &*object), Some(&object));
+        }
+        for (cluster, object) in hosts {
+            snapshot.hypervisor(&key(&cluster, &*object), Some(&object));
+        }
+        snapshot
+    }
+
+    /// A commitment is there, or is gone when there is no object.
+    pub fn commitment(&mut self, key: &Key, object: Option<&Arc<CommittedResource>>) -> Touched {
+        let old = exchange(&mut self.commitments, key, object);
+        self.commitments_of.follow(key, old.iter().map(|c| uuid(c)), object.iter().map(|c| uuid(c)));
+        let commitments = old.iter().chain(object).map(|c| uuid(c)).collect();
+        Touched { commitments, ..Touched::default() }
+    }
+
+    /// A Reservation is there, or is gone when there is no object.
+    pub fn reservation(&mut self, key: &Key, object: Option<&Arc<Reservation>>) -> Touched {
+        let old = exchange(&mut self.reservations, key, object);
+        let (was, is) = (old.as_deref(), object.map(|object| &**object));
+        let own = |slot: Option<&Reservation>| slot.filter(|slot| is_slot(slot)).map(commitment_of).map(str::to_owned);
+        self.slots_of.follow(key, own(was), own(is));
+        self.reservations_on.follow(key, was.iter().flat_map(|r| hosts_of(r)), is.iter().flat_map(|r| hosts_of(r)));
+        let name = |slot: Option<&Reservation>| slot.filter(|slot| is_slot(slot)).map(|_| key.name.to_string());
+        self.slots_called.follow(key, name(was), name(is));
+        self.slots_with.follow(key, was.iter().flat_map(|r| confirmed(r)), is.iter().flat_map(|r| confirmed(r)));
+        let hosts = was.iter().chain(&is).flat_map(|r| hosts_of(r)).collect();
+        Touched { commitments: own(was).into_iter().chain(own(is)).collect(), hosts, slots: [key.clone()].into() }
+    }
+
+    /// A host is there, or is gone when there is no object.
+    pub fn hypervisor(&mut self, key: &Key, object: Option<&Arc<Hypervisor>>) -> Touched {
+        let old = exchange(&mut self.hosts, key, object);
+        let name = key.name.to_string();
+        self.hosts_called.follow(key, old.map(|_| name.clone()), object.map(|_| name.clone()));
+        Touched { hosts: [name].into(), ..Touched::default() }
+    }
+
+    /// Everything that is there.
+    pub fn everything(&self) -> Touched {
+        Touched {
+            commitments: self.commitments.values().map(|object| uuid(object)).collect(),
+            hosts: self.hosts.keys().map(|key| key.name.to_string()).collect(),
+            slots: self.slots().map(|(key, _)| key.clone()).collect(),
+        }
+    }
+
+    /// All slots.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = (&Key, &Reservation)> {
+        self.reservations.iter().filter(|(_, one)| is_slot(one)).map(|(key, one)| (key, &**one))
+    }
+
+    /// The slot of this key.
+    pub(crate) fn slot(&self, key: &Key) -> Option<&Reservation> {
+        self.reservations.get(key).map(|one| &**one).filter(|one| is_slot(one))
+    }
+
+    /// The slots that name this commitment.
+    pub(crate) fn slots_of(&self, uuid: &str) -> impl Iterator<Item = (&Key, &Reservation)> {
+        self.slots_of.select(uuid).filter_map(|key| Some((key, self.slot(key)?)))
+    }
+
+    /// The slots of this name, one for each cluster.
+    pub(crate) fn slots_called(&self, name: &str) -> impl Iterator<Item = &Key> {
+        self.slots_called.select(name)
+    }
+
+    /// The slots that confirm this VM on this host.
+    pub(crate) fn slots_with(&self, vm_on_host: &(String, String)) -> impl Iterator<Item = &Key> {
+        self.slots_with.select(vm_on_host)
+    }
+
+    /// The Reservations of all types that block something on a host (U5).
+    pub(crate) fn reservations_on(&self, host: &str) -> impl Iterator<Item = (&Key, &Reservation)> {
+        self.reservations_on.select(host).filter_map(|key| Some((key, &**self.reservations.get(key)?)))
+    }
+
+    /// The host of this name. Two of one name in two clusters are none: nobody can tell which one is meant.
+    pub(crate) fn host(&self, name: &str) -> Option<(&Key, &Hypervisor)> {
+        let mut keys = self.hosts_called.select(name);
+        let key = keys.next().filter(|_| keys.next().is_none())?;
+        Some((key, self.hosts.get(key)?))
+    }
+
+    /// The objects with this UUID.
+    pub(crate) fn commitments_of(&self, uuid: &str) -> impl Iterator<Item = (&Key, &CommittedResource)> {
+        self.commitments_of.select(uuid).filter_map(|key| Some((key, &**self.commitments.get(key)?)))
+    }
+
+    /// The objects that are served for a UUID (U14): in a cluster that with the canonical name, else the first by name.
+    /// Which of two clusters it is depends on where the zone routes to, so there those count that do not say
+    /// `DuplicateUUID`. One is how it should be.
+    pub(crate) fn served(&self, uuid: &str) -> Vec<(&Key, &CommittedResource)> {
+        let canonical = names::commitment(uuid);
+        let mut first: Vec<(&Key, &CommittedResource)> = Vec::new();
+        for (key, object) in self.commitments_of(uuid) {
+            match first.last_mut().filter(|(other, _)| other.cluster == key.cluster) {
+                Some(other) if *key.name == *canonical => *other = (key, object),
+                Some(_) => {}
+                None => first.push((key, object)),
+            }
+        }
+        if first.len() > 1 {
+            first.retain(|(_, object)| !says_duplicate(object));
+        }
+        first
+    }
+}
+
+impl Touched {
+    /// What one of the two concerns.
+    pub fn and(mut self, other: Self) -> Self {
+        self.commitments.extend(other.commitments);
+        self.hosts.extend(other.hosts);
+        self.slots.extend(other.slots);
+        self
+    }
+}
+
+/// UUID of the commitment that a slot names.
+pub(crate) fn commitment_of(slot: &Reservation) -> &str {
+    let data = slot.spec.committed_resource_reservation.as_ref();
+    data.and_then(|data| data.commitment_uuid.as_deref()).unwrap_or_default()
+}
+
+/// VM and host of the VMs that a slot confirms in its status.
+pub(crate) fn confirmed(slot: &Reservation) -> Vec<(String, String)> {
+    let status = slot.status.as_ref().filter(|_| is_slot(slot));
+    let outcome = status.and_then(|status| status.committed_resource_reservation.as_ref());
+    outcome.into_iter().flat_map(|outcome| &outcome.allocations).map(|(vm, host)| (vm.clone(), host.clone())).collect()
+}
+
+/// The host on which a Reservation is in force.
+pub(crate) fn in_force_on(reservation: &Reservation) -> Option<&str> {
+    reservation.status.as_ref()?.host.as_deref()
+}
+
+/// True for an object that says that another one is served in its place.
+pub(crate) fn says_duplicate(object: &CommittedResource) -> bool {
+    let ready = object.status.as_ref().and_then(|status| conditions::ready(&status.conditions));
+    ready.is_some_and(|ready| ready.reason == "DuplicateUUID")
+}
+
+fn is_slot(reservation: &Reservation) -> bool {
+    reservation.spec.type_ == ReservationType::CommittedResourceReservation
+}
+
+/// U5: without a target a reservation is nowhere, otherwise it is there and where it is in force.
+fn hosts_of(reservation: &Reservation) -> BTreeSet<String> {
+    let target = reservation.spec.target_host.as_deref();
+    let hosts = target.into_iter().flat_map(|target| [Some(target), in_force_on(reservation)]);
+    hosts.flatten().map(str::to_owned).collect()
+}
+
+fn uuid(commitment: &CommittedResource) -> String {
+    commitment.spec.commitment_uuid.clone()
+}
+
+fn key(cluster: &ClusterName, object: &impl ResourceExt) -> Key {
+    Key::new(cluster.clone(), object.name_any())
+}
+
+fn exchange<K>(objects: &mut BTreeMap<Key, Arc<K>>, key: &Key, new: Option<&Arc<K>>) -> Option<Arc<K>> {
+    match new {
+        Some(new) => objects.insert(key.clone(), new.clone()),
+        None => objects.remove(key),
+    }
+}

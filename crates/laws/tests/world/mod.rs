@@ -1,0 +1,90 @@
+//! A small world that breaks no law.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::sync::Arc;
+
+use berth_core::ClusterName;
+use berth_crds::{
+    Allocation, CommittedResource, CommittedResourceStatus, Condition, Hypervisor, Reservation, Time,
+    conditions::{self, Status},
+    hypervisor::Instance,
+    labels, testing,
+};
+use berth_laws::Snapshot;
+use jiff::Timestamp;
+
+/// UUID of the commitment of [`sound`].
+pub const UUID: &str = "law-abiding";
+
+/// Objects with the names of their clusters.
+#[derive(Clone, Debug, Default)]
+pub struct World {
+    pub commitments: Vec<(ClusterName, CommittedResource)>,
+    pub slots: Vec<(ClusterName, Reservation)>,
+    pub hosts: Vec<(ClusterName, Hypervisor)>,
+}
+
+impl World {
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::of(shared(&self.commitments), shared(&self.slots), shared(&self.hosts))
+    }
+}
+
+fn shared<K: Clone>(objects: &[(ClusterName, K)]) -> impl Iterator<Item = (ClusterName, Arc<K>)> {
+    objects.iter().map(|(cluster, object)| (cluster.clone(), Arc::new(object.clone())))
+}
+
+/// An accepted commitment with two slots on a host that is full with them.
+pub fn sound() -> World {
+    let home = ClusterName::home;
+    World {
+        commitments: vec![(home(), commitment(UUID, 2))],
+        slots: (0..2).map(|number| (home(), slot(UUID, number, "node1"))).collect(),
+        hosts: vec![(home(), host("node1", 2))],
+    }
+}
+
+/// An accepted commitment of so many slots of 480 GiB.
+pub fn commitment(uuid: &str, slots: u64) -> CommittedResource {
+    let mut commitment = testing::commitment(uuid, &format!("{}Gi", slots * 480));
+    commitment.metadata.finalizers = Some(vec![labels::RELEASE_SLOTS.to_owned()]);
+    commitment.status = Some(CommittedResourceStatus {
+        accepted_spec: Some(commitment.spec.clone()),
+        accepted_at: Some(Time(Timestamp::UNIX_EPOCH)),
+        conditions: vec![condition(Status::True, "Accepted", "commitment successfully reserved")],
+        status_summary: Some("Accepted · 0 VMs · no expiry".to_owned()),
+        ..CommittedResourceStatus::default()
+    });
+    commitment
+}
+
+/// A slot in force.
+pub fn slot(uuid: &str, number: u64, host: &str) -> Reservation {
+    let mut slot = testing::slot(uuid, number);
+    slot.spec.target_host = Some(host.to_owned());
+    let status = slot.status.get_or_insert_default();
+    status.host = Some(host.to_owned());
+    status.conditions = vec![condition(Status::True, "ReservationActive", "")];
+    slot
+}
+
+/// A host with room for so many slots.
+pub fn host(name: &str, slots: u64) -> Hypervisor {
+    testing::hypervisor(name, &format!("{}Gi", slots * 480), &(slots * 30).to_string())
+}
+
+pub fn condition(status: Status, reason: &str, message: &str) -> Condition {
+    conditions::ready_condition(status, reason, message, Some(1), Timestamp::UNIX_EPOCH)
+}
+
+/// A VM of so many GiB that a slot expects.
+pub fn expect(slot: &mut Reservation, vm: &str, gib: u64) {
+    let resources = testing::size(&format!("{gib}Gi"), &(gib / 16).to_string());
+    let allocation = Allocation { creation_timestamp: Time(Timestamp::UNIX_EPOCH), resources };
+    let data = slot.spec.committed_resource_reservation.as_mut().unwrap();
+    data.allocations.insert(vm.to_owned(), allocation);
+}
+
+pub fn instance(vm: &str) -> Instance {
+    Instance { id: vm.to_owned(), name: vm.to_owned(), active: true }
+}
