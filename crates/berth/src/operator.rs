@@ -66,7 +66,8 @@ async fn operate(arguments: &OperatorArguments, configuration: &Configuration) -
     let (parts, mut ends) = Parts::new(stop.clone());
     let ready = serve(arguments, &registry, &metrics, &parts).await?;
     let leading = OnceCell::new();
-    let process = Process { arguments, configuration, routes, memory, metrics, parts: parts.clone(), leading: &leading };
+    let process =
+        Process { arguments, configuration, routes, memory, metrics, parts: parts.clone(), leading: &leading };
     let outcome = tokio::select! {
         biased;
         () = stop.cancelled() => Ok(()),
@@ -74,7 +75,9 @@ async fn operate(arguments: &OperatorArguments, configuration: &Configuration) -
         outcome = process.run(&ready) => outcome.map(|never| match never {}),
     };
     stop.cancel();
-    if parts.wind_down().await && let Some(leading) = leading.into_inner() {
+    if parts.wind_down().await
+        && let Some(leading) = leading.into_inner()
+    {
         leading.give_back().await;
     }
     outcome

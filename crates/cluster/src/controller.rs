@@ -93,7 +93,11 @@ pub async fn run<E, F, R>(
     let queue = Controller::for_stream_with(triggers, reader, name)
         .with_config(config)
         .graceful_shutdown_on(stop.clone().cancelled_owned())
-        .run(move |queued, _| action(ours.clone().at(queued.key())), |_, never: &Infallible, _| match *never {}, Arc::new(()))
+        .run(
+            move |queued, _| action(ours.clone().at(queued.key())),
+            |_, never: &Infallible, _| match *never {},
+            Arc::new(()),
+        )
         .for_each(move |outcome| {
             match outcome {
                 Ok((object, action)) if action == Action::await_change() => {

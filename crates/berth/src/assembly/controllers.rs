@@ -64,7 +64,13 @@ impl Controllers {
     }
 
     /// The work of both, until `stop`. To be begun when the stores have synced.
-    pub fn work(&self, memory: &Memory, metrics: &OperatorMetrics, stop: &CancellationToken, order: Order) -> Vec<Work> {
+    pub fn work(
+        &self,
+        memory: &Memory,
+        metrics: &OperatorMetrics,
+        stop: &CancellationToken,
+        order: Order,
+    ) -> Vec<Work> {
         let (stores, queues) = (&memory.stores, &memory.queues);
         let mut queueing = Queueing { metrics, stop, order };
         let controller = self.commitments.clone();

@@ -60,8 +60,7 @@ pub(super) fn connect(stores: &Stores, scheduler: &Arc<BuiltIn>, queues: &Queues
 /// The scheduler knows hosts by name. When several clusters have one of a name, that one counts which is in the cluster
 /// of its zone, then the one in the first cluster (document 11 section 14 no. 10).
 fn inform_of_hosts(stores: &Stores, scheduler: &Arc<BuiltIn>, queues: &Queues, routes: &Routes) {
-    let (brain, woken, store, routes) =
-        (scheduler.clone(), queues.clone(), stores.hypervisors.clone(), routes.clone());
+    let (brain, woken, store, routes) = (scheduler.clone(), queues.clone(), stores.hypervisors.clone(), routes.clone());
     stores.hypervisors.on_change(move |change| {
         let mut holders = store.holders(&change.key.name);
         holders.sort_by_cached_key(|key| rank(&routes, &store, key));

@@ -3,7 +3,7 @@
 
 use std::{fs, time::Duration};
 
-use berth_cluster::{Cluster, Election, Ended, Fence, LeaseMetrics, Leadership};
+use berth_cluster::{Cluster, Election, Ended, Fence, Leadership, LeaseMetrics};
 use std::sync::Arc;
 use tokio::{task::JoinHandle, time::timeout};
 use tracing::info;

@@ -67,7 +67,8 @@ fn key(name: &str) -> ObjectKey {
 fn scene<R>(
     order: Order,
     gone: &'static str,
-    concurrency: u16, look: impl Fn(String, usize) -> R + Send + Sync + 'static,
+    concurrency: u16,
+    look: impl Fn(String, usize) -> R + Send + Sync + 'static,
 ) -> Scene
 where
     R: Future<Output = Result<Next, Failed>> + Send + 'static,
@@ -115,7 +116,12 @@ fn about(actual: &[u64], expected: &[u64]) -> bool {
 
 async fn events_do_not_cut_a_rest_short_and_a_success_ends_it(order: Order) {
     let scene =
-        scene(order, "", 16, |_, before| async move { if before < 4 { Err(Failed(Class::Later)) } else { Ok(Next::Done) } });
+        scene(
+            order,
+            "",
+            16,
+            |_, before| async move { if before < 4 { Err(Failed(Class::Later)) } else { Ok(Next::Done) } },
+        );
     scene.wake_every_100_ms("a", 70).await;
     scene.wakeups.wake(&key("a"));
     sleep(Duration::from_secs(600)).await;
@@ -141,7 +147,12 @@ async fn what_only_the_user_can_cure_is_looked_at_rarely_but_soon_after_an_event
 
 async fn a_conflict_is_looked_at_again_at_once(order: Order) {
     let scene =
-        scene(order, "", 16, |_, before| async move { if before < 2 { Err(Failed(Class::Soon)) } else { Ok(Next::Done) } });
+        scene(
+            order,
+            "",
+            16,
+            |_, before| async move { if before < 2 { Err(Failed(Class::Soon)) } else { Ok(Next::Done) } },
+        );
     scene.wakeups.wake(&key("a"));
     sleep(Duration::from_secs(60)).await;
     assert!(about(&scene.looks("a"), &[0, 200, 600]), "{:?}", scene.looks("a"));
