@@ -6,6 +6,7 @@
 mod checks;
 mod leading;
 mod parts;
+mod remotes;
 
 use std::{cell::OnceCell, convert::Infallible, sync::Arc};
 
@@ -128,7 +129,7 @@ impl Process<'_> {
     /// Everything from "the process runs" to "the controllers run", and then until the lease is lost.
     async fn run(&self, ready: &Readiness) -> Result<Infallible, Error> {
         let synced = ready.component("stores of cluster home");
-        let clusters = self.reach().await?;
+        let clusters = self.reach(ready).await?;
         synced.not_ready("waiting for the first list of every kind");
         self.fill(&clusters).await?;
         synced.ready();
@@ -141,7 +142,7 @@ impl Process<'_> {
     }
 
     /// Connects, and makes sure that home has and allows what we need. Remotes may be away.
-    async fn reach(&self) -> Result<Clusters, Error> {
+    async fn reach(&self, ready: &Readiness) -> Result<Clusters, Error> {
         let version = format!("berth/{}", env!("CARGO_PKG_VERSION"));
         let user_agent = self.configuration.common.user_agent().unwrap_or(version);
         let servers = &self.configuration.api_servers;
@@ -158,6 +159,11 @@ impl Process<'_> {
             let needs = self.needs(&remote.name);
             let watching = watch_fitness(fitness.clone(), remote.clone(), needs, self.parts.stop.clone());
             self.parts.spawn_endless("the fitness of a remote cluster", watching);
+            let (stores, component) = (self.memory.stores.clone(), ready.component(format!("cluster {}", remote.name)));
+            component.impaired("nobody has looked yet");
+            let showing =
+                remotes::watch(remote.name.clone(), stores, fitness.clone(), component, self.parts.stop.clone());
+            self.parts.spawn_endless("the state of a remote cluster", showing);
         }
         Ok(clusters)
     }

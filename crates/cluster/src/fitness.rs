@@ -47,6 +47,11 @@ impl Fitness {
         lock(&self.found).values().flatten().map(ToString::to_string).collect()
     }
 
+    /// What is wrong with one cluster at the moment, one line for each problem.
+    pub fn problems_of(&self, cluster: &ClusterName) -> Vec<String> {
+        self.known(cluster).iter().map(ToString::to_string).collect()
+    }
+
     /// Gives the problems that the cluster had before.
     fn remember(&self, cluster: &ClusterName, problems: Vec<Preflight>) -> Vec<Preflight> {
         self.metrics.fit.with_label_values(&[cluster.as_str()]).set(problems.is_empty().into());

@@ -17,7 +17,7 @@ pub mod server;
 pub use address::Address;
 pub use content::Content;
 pub use error::HttpError;
-pub use health::Readiness;
+pub use health::{Component, Readiness};
 pub use limits::Limits;
 pub use request_id::RequestId;
 pub use server::{Server, serve};

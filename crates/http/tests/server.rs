@@ -256,6 +256,8 @@ async fn probes_tell_who_is_waiting() {
     pipelines.ready();
     stores.ready();
     has(&running.get("/readyz").await, &["200 OK"]);
+    stores.impaired("2 of 5 kinds are out of date");
+    has(&running.get("/readyz").await, &["200 OK", "\r\n\r\nok\nstores of home: 2 of 5 kinds are out of date\n"]);
     assert!(ready.is_ready());
     has(&running.get("/metrics").await, &["200 OK", "content-type: text/plain; version=0.0.4; charset=utf-8"]);
 }
