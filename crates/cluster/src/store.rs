@@ -309,7 +309,7 @@ impl<K: Kind> Store<K> {
     }
 
     /// The objects of this name in all clusters, readable or not, by cluster.
-    pub(crate) fn holders(&self, name: &Arc<str>) -> Vec<ObjectKey> {
+    pub fn holders(&self, name: &Arc<str>) -> Vec<ObjectKey> {
         let data = read(&self.shared.data);
         let holding = data.clusters.iter().filter(|(_, member)| member.entries.has(name));
         holding.map(|(cluster, _)| ObjectKey::new(cluster.clone(), name.clone())).collect()
