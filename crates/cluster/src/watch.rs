@@ -217,7 +217,20 @@ fn quiet(failures: u32) -> Duration {
 
 /// What went wrong, without the words of the client library around it: this ends up in conditions.
 fn reason(error: &watcher::Error) -> String {
-    answer(error).map_or_else(|| chain(error), words)
+    use watcher::Error::{InitialListFailed, WatchFailed, WatchStartFailed};
+    match error {
+        InitialListFailed(error) | WatchStartFailed(error) | WatchFailed(error) => failure(error),
+        watcher::Error::WatchError(status) => words(status),
+        error @ watcher::Error::NoResourceVersion => chain(error),
+    }
+}
+
+fn failure(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => words(status),
+        kube::Error::Service(cause) => format!("the API server does not answer: {}", chain(&**cause)),
+        error => chain(error),
+    }
 }
 
 fn words(status: &Status) -> String {

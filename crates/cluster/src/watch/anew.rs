@@ -7,8 +7,8 @@ use kube::{api::ListParams, runtime::watcher};
 use tokio::time::timeout;
 use tracing::warn;
 
-use super::{Feeding, Item, Progress, answer};
-use crate::{Guarded, Kind, chain, connect::READ_DEADLINE, kind_name};
+use super::{Feeding, Item, Progress, answer, failure};
+use crate::{Guarded, Kind, connect::READ_DEADLINE, kind_name};
 
 /// Objects that are asked for at once.
 const PAGE: u32 = 500;
@@ -71,8 +71,7 @@ impl<K: Kind> Feeding<K> {
                 let next = list.metadata.continue_.filter(|token| !token.is_empty());
                 Ok((list.items, Position { version, next }))
             }
-            Ok(Err(kube::Error::Api(status))) => Err(super::words(&status)),
-            Ok(Err(error)) => Err(chain(&error)),
+            Ok(Err(error)) => Err(failure(&error)),
             Err(_) => Err(format!("no list within {} s", READ_DEADLINE.as_secs())),
         }
     }
