@@ -6,5 +6,6 @@ pub mod assembly;
 pub mod commands;
 mod error;
 pub mod operator;
+mod watchdog;
 
 pub use error::Error;

@@ -30,6 +30,7 @@ use crate::{
     args::{LogArguments, OperatorArguments},
     assembly::{Controllers, Environment, Memory, OperatorMetrics, Order},
     error::Error,
+    watchdog,
 };
 
 /// Runs until a signal or a failure ends it.
@@ -202,9 +203,12 @@ impl Process<'_> {
     /// Starts the controllers.
     fn start(&self, clusters: &Clusters, leading: &Leading) {
         let (fence, counted) = (leading.fence(), self.metrics.cluster.events.clone());
-        let (events, publishing) =
-            Events::new(clusters, Some(hostname()), fence.clone(), counted, self.parts.stop.clone());
+        let (events, publishing) = Events::new(clusters, Some(hostname()), counted, self.parts.stop.clone());
+        let events = events.fenced(fence.clone());
         self.parts.spawn_endless("the publisher of events", publishing);
+        let (stores, laws) = (self.memory.stores.clone(), self.metrics.laws.clone());
+        let watch = watchdog::watch_laws(stores, watchdog::INTERVAL, laws, self.parts.stop.clone());
+        self.parts.spawn_endless("the watch over the laws", watch);
         if !self.configuration.enabled_controllers.contains(&Controller::CommittedResources) {
             return;
         }

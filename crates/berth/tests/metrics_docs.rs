@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use berth::operator::OperatorMetrics;
+use berth::assembly::OperatorMetrics;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use berth_core::ClusterName;
 
-use crate::Cluster;
+use crate::{Cluster, Fence, lease::fenced};
 
 /// All clusters. Clones share them.
 #[derive(Clone, Debug)]
@@ -32,6 +32,15 @@ impl Clusters {
     /// The cluster of that name.
     pub fn get(&self, name: &ClusterName) -> Option<&Cluster> {
         self.iter().find(|cluster| cluster.name == *name)
+    }
+
+    /// The same clusters, whose clients write only while the fence is open.
+    pub(crate) fn fenced(&self, fence: &Fence) -> Self {
+        if fence.is_always_open() {
+            return self.clone();
+        }
+        let fenced = |Cluster { name, client }: &Cluster| Cluster { name: name.clone(), client: fenced(client, fence) };
+        Self::new(fenced(&self.home), self.remotes().map(fenced))
     }
 
     /// All clusters: the remotes in the order of the configuration, then home.

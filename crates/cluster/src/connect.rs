@@ -18,6 +18,7 @@ use thiserror::Error;
 use tokio::time::timeout;
 
 mod remote;
+mod stack;
 
 use crate::{Clusters, chain, names::names, watch::WATCH_TIMEOUT};
 
@@ -148,7 +149,7 @@ async fn configured(kubeconfig: Option<&Path>, user_agent: &str) -> Result<Confi
 
 async fn home(config: Config, kubeconfig: Option<&Path>) -> Result<Cluster, ConnectError> {
     let server = config.cluster_url.to_string();
-    let client = Client::try_from(config).map_err(|error| ConnectError::Invalid {
+    let client = stack::client(config).map_err(|error| ConnectError::Invalid {
         origin: kubeconfig.map_or("found in the environment".to_owned(), |path| path.display().to_string()),
         reason: chain(&error),
     })?;

@@ -10,7 +10,7 @@ use tokio::{sync::mpsc, time::timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use crate::{Clusters, EventMetrics, chain, connect::WRITE_DEADLINE};
+use crate::{Clusters, EventMetrics, Fence, chain, connect::WRITE_DEADLINE};
 
 /// Events that may wait to be published.
 const QUEUE: usize = 1024;
@@ -47,10 +47,12 @@ pub struct Event {
 pub struct Events {
     queue: mpsc::Sender<Waiting>,
     metrics: Arc<EventMetrics>,
+    fence: Fence,
 }
 
 #[derive(Debug)]
 struct Waiting {
+    fence: Fence,
     cluster: ClusterName,
     object: ObjectReference,
     event: Event,
@@ -70,13 +72,20 @@ impl Events {
         let recorder =
             |cluster: &crate::Cluster| (cluster.name.clone(), Recorder::new(cluster.client.clone(), reporter.clone()));
         let publisher = Publisher { recorders: clusters.iter().map(recorder).collect(), metrics: metrics.clone() };
-        (Self { queue, metrics }, publisher.work(waiting, stop))
+        (Self { queue, metrics, fence: Fence::open() }, publisher.work(waiting, stop))
+    }
+
+    /// The same publisher, which publishes only while the fence is open: what a process says that does not lead any more,
+    /// the next leader says again or knows better.
+    #[must_use]
+    pub fn fenced(self, fence: Fence) -> Self {
+        Self { fence, ..self }
     }
 
     /// Publishes an event about `object` of `cluster`, sooner or later or, when there are too many, never. Events about
     /// cluster scoped objects go to the namespace `default` (ruling U39).
     pub fn publish(&self, cluster: &ClusterName, object: &ObjectReference, event: Event) {
-        let waiting = Waiting { cluster: cluster.clone(), object: object.clone(), event };
+        let waiting = Waiting { fence: self.fence.clone(), cluster: cluster.clone(), object: object.clone(), event };
         if let Err(error) = self.queue.try_send(waiting) {
             self.metrics.dropped.with_label_values(&["queue_full"]).inc();
             debug!(error = %error, "an event is not published");
@@ -115,7 +124,10 @@ impl Publisher {
         }
     }
 
-    async fn publish(&self, Waiting { cluster, object, event }: Waiting) {
+    async fn publish(&self, Waiting { fence, cluster, object, event }: Waiting) {
+        if let Err(refused) = fence.check() {
+            return self.dropped("not_leader", &object, &refused.to_string());
+        }
         let Some((_, recorder)) = self.recorders.iter().find(|(name, _)| *name == cluster) else {
             return self.failed(&object, "its cluster is not configured");
         };
@@ -127,7 +139,11 @@ impl Publisher {
     }
 
     fn failed(&self, object: &ObjectReference, why: &str) {
-        self.metrics.dropped.with_label_values(&["failed"]).inc();
+        self.dropped("failed", object, why);
+    }
+
+    fn dropped(&self, cause: &str, object: &ObjectReference, why: &str) {
+        self.metrics.dropped.with_label_values(&[cause]).inc();
         debug!(object = object.name, error = why, "an event is not published");
     }
 }

@@ -1,8 +1,9 @@
-//! The only crate that talks to Kubernetes: clients, stores with indexes, writes, events, controllers.
+//! The only crate that talks to Kubernetes: clients, stores with indexes, writes, events, controllers, the
+//! election of a leader.
 //!
 //! A [`Store`] holds every object of a kind once, fed by a watch per cluster ([`feed`]) and by the answers to own writes
 //! ([`Writer`]), so that an own write is visible at once. Controllers ([`run`]) get keys, look into stores, and write
-//! through writers. Every key has its cluster in it; one cluster is the case with one entry.
+//! through writers, whose writes a [`Fence`] holds back when another process may lead ([`Election`]). Every key has its cluster in it; one cluster is the case with one entry.
 
 mod chain;
 mod class;
@@ -19,6 +20,7 @@ mod gvk;
 pub mod indexes;
 mod key;
 mod kind;
+mod lease;
 mod lock;
 mod metrics;
 mod names;
@@ -43,8 +45,10 @@ pub use flavor_groups::{FlavorGroupsCache, FlavorGroupsError, KnownFlavorGroups}
 pub use guarded::Guarded;
 pub use key::ObjectKey;
 pub use kind::{Kind, kind_name};
+pub use lease::{Election, Ended, Fence, Leadership, Lost, NotLeader};
 pub use metrics::{
-    ClusterMetrics, ConflictMetrics, ControllerMetrics, EventMetrics, FitnessMetrics, StoreMetrics, WriteMetrics,
+    ClusterMetrics, ConflictMetrics, ControllerMetrics, EventMetrics, FitnessMetrics, LeaseMetrics, StoreMetrics,
+    WriteMetrics,
 };
 pub use preflight::{Need, Preflight, Verb, preflight};
 pub use routing::{RouteError, Routes};

@@ -73,7 +73,7 @@ const WRITES: Metric = Metric {
     name: "berth_writes_total",
     kind: Counter,
     labels: &["kind", "verb", "outcome"],
-    help: "Writes by outcome: ok, gone, conflict, exists, refused, unavailable, unknown.",
+    help: "Writes by outcome: ok, gone, conflict, exists, refused, unavailable, unknown, not_leader.",
 };
 const IN_DOUBT: Metric = Metric {
     name: "berth_writes_in_doubt",
@@ -85,7 +85,15 @@ const EVENTS_DROPPED: Metric = Metric {
     name: "berth_events_dropped_total",
     kind: Counter,
     labels: &["cause"],
-    help: "Kubernetes events that were not published: queue_full or failed.",
+    help: "Kubernetes events that were not published: queue_full, failed or not_leader.",
+};
+const LEADER: Metric =
+    Metric { name: "berth_leader", kind: Gauge, labels: &[], help: "1 while this process leads, 0 while it does not." };
+const TRANSITIONS: Metric = Metric {
+    name: "berth_leader_transitions_total",
+    kind: Counter,
+    labels: &[],
+    help: "Changes of the holder of the lease that this process has seen.",
 };
 
 /// From a planned no-op to a plan with hundreds of writes.
@@ -106,6 +114,8 @@ pub struct ClusterMetrics {
     pub fitness: Arc<FitnessMetrics>,
     /// For [`crate::watch_conflicts`].
     pub conflicts: Arc<ConflictMetrics>,
+    /// For [`crate::Election`].
+    pub lease: Arc<LeaseMetrics>,
 }
 
 /// What controllers count.
@@ -152,6 +162,24 @@ pub struct EventMetrics {
     pub(crate) dropped: IntCounterVec,
 }
 
+/// What the election of a leader shows.
+#[derive(Debug)]
+pub struct LeaseMetrics {
+    leader: IntGaugeVec,
+    transitions: IntCounterVec,
+}
+
+impl LeaseMetrics {
+    /// Shows whether this process leads. The election does it; only a process without one has to.
+    pub fn leads(&self, leads: bool) {
+        self.leader.with_label_values::<&str>(&[]).set(i64::from(leads));
+    }
+
+    pub(crate) fn transitions(&self) {
+        self.transitions.with_label_values::<&str>(&[]).inc();
+    }
+}
+
 impl ClusterMetrics {
     /// Registers all metrics of this crate; to be called once per process.
     pub fn register(metrics: &Metrics) -> Result<Self, MetricsError> {
@@ -174,6 +202,10 @@ impl ClusterMetrics {
             events: Arc::new(EventMetrics { dropped: metrics.counter(&EVENTS_DROPPED)? }),
             fitness: Arc::new(FitnessMetrics { fit: metrics.gauge(&FIT)? }),
             conflicts,
+            lease: Arc::new(LeaseMetrics {
+                leader: metrics.gauge(&LEADER)?,
+                transitions: metrics.counter(&TRANSITIONS)?,
+            }),
         })
     }
 }

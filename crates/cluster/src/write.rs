@@ -15,11 +15,11 @@ use tokio::time::timeout;
 mod body;
 mod error;
 
-use error::Failure;
+pub(crate) use error::Failure;
 pub use error::{Action, Call, WriteError};
 
 use crate::{
-    Clusters, Guarded, Kind, ObjectKey, Store, Whole, WriteMetrics, conflicts,
+    Clusters, Fence, Guarded, Kind, ObjectKey, Store, Whole, WriteMetrics, conflicts,
     connect::{READ_DEADLINE, WRITE_DEADLINE},
     gvk, kind_name,
     store::Sending,
@@ -50,24 +50,37 @@ pub struct Writer<K: Kind> {
     store: Store<K>,
     clusters: Clusters,
     metrics: Option<Arc<WriteMetrics>>,
+    fence: Fence,
 }
 
 impl<K: Kind> Clone for Writer<K> {
     fn clone(&self) -> Self {
-        Self { store: self.store.clone(), clusters: self.clusters.clone(), metrics: self.metrics.clone() }
+        Self {
+            store: self.store.clone(),
+            clusters: self.clusters.clone(),
+            metrics: self.metrics.clone(),
+            fence: self.fence.clone(),
+        }
     }
 }
 
 impl<K: Kind> Writer<K> {
     /// A writer whose answers go to `store`.
     pub fn new(store: Store<K>, clusters: impl Into<Clusters>) -> Self {
-        Self { store, clusters: clusters.into(), metrics: None }
+        Self { store, clusters: clusters.into(), metrics: None, fence: Fence::open() }
     }
 
     /// The same writer, counting what becomes of its writes.
     #[must_use]
     pub fn counted(self, metrics: Arc<WriteMetrics>) -> Self {
         Self { metrics: Some(metrics), ..self }
+    }
+
+    /// The same writer, which writes only while the fence is open (decision D10). The fence is asked when a write begins
+    /// and again when its bytes go to the socket. To be called within a runtime.
+    #[must_use]
+    pub fn fenced(self, fence: Fence) -> Self {
+        Self { clusters: self.clusters.fenced(&fence), fence, ..self }
     }
 
     /// The store that the answers go to.
@@ -216,8 +229,13 @@ impl<K: Kind> Writer<K> {
         }
     }
 
-    /// Sends a write and waits for the answer as long as it is worth something.
+    /// Sends a write, if we may, and waits for the answer as long as it is worth something.
     async fn send<T>(&self, call: &Call, request: impl Future<Output = kube::Result<T>>) -> Result<T, Failure> {
+        if self.fence.check().is_err() {
+            let refused = Err(Failure::Error(WriteError::NotLeader { call: call.clone() }));
+            self.count(call, &refused);
+            return refused;
+        }
         let late = |_| {
             let message = format!("no answer within {} s", WRITE_DEADLINE.as_secs());
             Err(Failure::Error(WriteError::Unknown { call: call.clone(), message }))

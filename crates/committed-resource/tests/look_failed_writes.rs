@@ -66,6 +66,7 @@ async fn a_foreign_object_of_that_name_is_read_and_its_number_left_out() {
     let mut foreign = berth_crds::testing::slot("somebody-else", 7);
     foreign.metadata.name = Some(seeds::slot_name(UUID, 1));
     foreign.spec.committed_resource_reservation = None;
+    foreign.spec.failover_reservation = Some(berth_crds::reservation::FailoverReservationSpec::default());
     foreign.spec.type_ = berth_crds::ReservationType::FailoverReservation;
     // The store of this process has not seen it yet.
     server.create(&foreign).unwrap();

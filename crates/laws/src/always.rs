@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use berth_crds::{CommittedResource, Hypervisor, Reservation, labels, names};
+use berth_crds::{CommittedResource, Hypervisor, Reservation, labels};
 use kube::ResourceExt;
 
 use crate::{
@@ -55,11 +55,10 @@ fn sorted(violations: impl Iterator<Item = Violation>, outside: &Outside) -> Vec
 
 fn slots_touched<'a>(snapshot: &'a Snapshot, touched: &'a Touched) -> BTreeSet<&'a Key> {
     let siblings = touched.commitments.iter().flat_map(|uuid| snapshot.slots_of(uuid)).map(|(key, _)| key);
-    let namesakes = touched.slots.iter().flat_map(|key| snapshot.slots_called(&key.name));
     let slots = touched.slots.iter().filter_map(|key| snapshot.slot(key));
     let vms: Vec<_> = slots.flat_map(confirmed).collect();
     let with_vms = vms.iter().flat_map(|vm| snapshot.slots_with(vm));
-    touched.slots.iter().chain(siblings).chain(namesakes).chain(with_vms).collect()
+    touched.slots.iter().chain(siblings).chain(with_vms).collect()
 }
 
 fn of_slot(snapshot: &Snapshot, key: &Key, slot: &Reservation) -> Vec<Violation> {
@@ -134,13 +133,14 @@ fn wrong_zone(snapshot: &Snapshot, key: &Key, slot: &Reservation) -> Option<Viol
     (zone != wanted).then(|| Violation::new(Law::SlotInWrongZone, key, text()))
 }
 
+/// A slot is called after the commitment that it was made for. One that was given to another commitment by hand, or whose
+/// commitment was restored from a backup, keeps its name.
 fn misnamed(snapshot: &Snapshot, key: &Key, slot: &Reservation) -> Option<Violation> {
-    let uuid = commitment_of(slot);
-    let canonical = names::commitment(uuid);
-    let objects = snapshot.commitments_of(uuid).map(|(key, _)| &*key.name);
-    let derived = |commitment: &str| key.name.strip_prefix(commitment).is_some_and(is_numbered);
-    let good = !is_ours(slot) || [canonical.as_str()].into_iter().chain(objects).any(derived);
-    (!good).then(|| Violation::new(Law::SlotName, key, format!("its name is not {canonical}-<number>")))
+    let made_for = slot.annotations().get(labels::COMMITMENT_UID)?;
+    let mut objects = snapshot.commitments_of(commitment_of(slot));
+    let (commitment, _) = objects.find(|(_, object)| object.metadata.uid.as_ref() == Some(made_for))?;
+    let good = key.name.strip_prefix(&*commitment.name).is_some_and(is_numbered);
+    (!good).then(|| Violation::new(Law::SlotName, key, format!("its name is not {}-<number>", commitment.name)))
 }
 
 /// A number as we write it: the same number is the same text.

@@ -16,7 +16,8 @@ pub enum Law {
     HostOverbooked,
     /// A slot is on a host of its own zone (document 21 section 4, U54).
     SlotInWrongZone,
-    /// A slot that we made is called after its commitment and its number (document 10 section 10.3, U43).
+    /// A slot that we made is called after the commitment that it was made for and its number (document 10 section 10.3,
+    /// U43).
     SlotName,
     /// No two slots of a commitment have the same number, also not in two clusters (U43, U54).
     SlotNumberTwice,

@@ -42,6 +42,7 @@ fn a_sound_world_is_lawful() {
 fn second_commitment(world: &mut World, cluster: &str, name: &str) {
     let mut other = world.commitments[0].1.clone();
     other.metadata.name = Some(name.to_owned());
+    other.metadata.uid = Some(format!("{cluster}-{name}"));
     world.commitments.push((cluster.into(), other));
 }
 
@@ -187,6 +188,11 @@ fn what_looks_broken_and_is_not() {
         // Two hosts of one name: nobody can tell which one is full.
         world.hosts.push(("far".into(), host("node1", 1)));
         world.hosts[0].1 = host("node1", 1);
+    });
+    fine(|world| {
+        // It was given to this commitment by hand.
+        world.slots[0].1.metadata.name = Some("commitment-other-0".to_owned());
+        world.slots[0].1.metadata.annotations = Some([(labels::COMMITMENT_UID.to_owned(), "other".to_owned())].into());
     });
     fine(|world| world.hosts[0].1.status = None);
     fine(|world| drop(world.hosts.pop()));

@@ -1,43 +1,69 @@
 //! What goes wrong, or happens in between, at which request. It decides which rule a request meets; what a fault means
 //! for the answer is done in `service`.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
-use crate::Server;
+use crate::{Server, random::Random};
 
 /// What a request asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
     /// Read one object.
     Get,
     /// Read all objects of a kind.
     List,
+    /// Follow the changes of a kind.
+    Watch,
     /// Create an object.
     Create,
+    /// Replace an object besides its status.
+    Update,
+    /// Replace its status.
+    UpdateStatus,
     /// Change an object besides its status.
     Patch,
     /// Change its status.
     PatchStatus,
     /// Delete it.
     Delete,
+    /// Delete all objects of a kind.
+    DeleteAll,
+    /// Ask whether something is allowed.
+    Review,
+    /// Read something that is no object: the version, what is served.
+    #[default]
+    Look,
 }
 
 impl Verb {
     /// True if it can change something.
     pub fn is_write(self) -> bool {
-        !matches!(self, Self::Get | Self::List)
+        !matches!(self, Self::Get | Self::List | Self::Watch | Self::Review | Self::Look)
+    }
+
+    /// As rights name it.
+    pub(crate) fn right(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Watch => "watch",
+            Self::Create | Self::Review => "create",
+            Self::Update | Self::UpdateStatus => "update",
+            Self::Patch | Self::PatchStatus => "patch",
+            Self::Delete => "delete",
+            Self::DeleteAll => "deletecollection",
+            Self::Look => "look",
+        }
     }
 }
 
 impl fmt::Display for Verb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Get => "get",
-            Self::List => "list",
-            Self::Create => "create",
-            Self::Patch => "patch",
             Self::PatchStatus => "status",
-            Self::Delete => "delete",
+            Self::UpdateStatus => "update-status",
+            Self::Review => "review",
+            other => other.right(),
         })
     }
 }
@@ -45,83 +71,259 @@ impl fmt::Display for Verb {
 /// What becomes of a request instead of a true answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// 409: nothing is changed.
-    Conflict,
+    /// 401: nothing is changed.
+    Unauthorized,
     /// 403: nothing is changed.
     Forbidden,
+    /// 409: nothing is changed.
+    Conflict,
+    /// 410: what was asked for is too old.
+    Gone,
+    /// 429 with Retry-After: nothing is changed.
+    TooMany {
+        /// After how many seconds to try again.
+        retry_after: u32,
+    },
     /// 500: nothing is changed, although the caller cannot know that.
     Internal,
+    /// 503: nothing is changed.
+    Unavailable,
+    /// 504: nothing is changed, although the caller cannot know that.
+    Timeout,
+    /// It takes effect, and the answer is 504.
+    TimeoutAfterwards,
     /// There is never an answer, and nothing is changed.
     Hang,
+    /// The connection breaks before anything has happened.
+    CutBefore,
     /// It takes effect, and the connection breaks before the answer.
     LoseAnswer,
+    /// It takes effect so much later, and the answer takes so long after that.
+    Slow {
+        /// From the request to its effect.
+        before: Duration,
+        /// From its effect to the answer.
+        after: Duration,
+    },
+    /// A list or a get is answered from the state so many versions ago.
+    Stale {
+        /// How many versions.
+        versions: u64,
+    },
+    /// The watch ends in good order after so many events.
+    EndWatch {
+        /// How many events.
+        after: usize,
+    },
+    /// The connection of the watch breaks after so many events.
+    BreakWatch {
+        /// How many events.
+        after: usize,
+    },
+    /// Each event of the watch arrives so much later.
+    LateWatch {
+        /// How much.
+        by: Duration,
+    },
 }
 
-/// Which requests a rule is about: a verb and the beginning of the path, with the name also for a creation.
-pub(crate) struct Which {
-    pub(crate) verb: Verb,
-    pub(crate) path: String,
+impl Fault {
+    /// What it is counted as.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unauthorized => "401",
+            Self::Forbidden => "403",
+            Self::Conflict => "409",
+            Self::Gone => "410",
+            Self::TooMany { .. } => "429",
+            Self::Internal => "500",
+            Self::Unavailable => "503",
+            Self::Timeout => "504",
+            Self::TimeoutAfterwards => "504 afterwards",
+            Self::Hang => "hang",
+            Self::CutBefore => "cut before",
+            Self::LoseAnswer => "answer lost",
+            Self::Slow { .. } => "slow",
+            Self::Stale { .. } => "stale",
+            Self::EndWatch { .. } => "watch ended",
+            Self::BreakWatch { .. } => "watch broken",
+            Self::LateWatch { .. } => "watch late",
+        }
+    }
+
+    /// Whether it means something for a request of this kind.
+    fn suits(self, verb: Verb) -> bool {
+        match self {
+            Self::EndWatch { .. } | Self::BreakWatch { .. } | Self::LateWatch { .. } => verb == Verb::Watch,
+            Self::Stale { .. } => matches!(verb, Verb::List | Verb::Get),
+            Self::Conflict | Self::TimeoutAfterwards => verb.is_write(),
+            _ => true,
+        }
+    }
+}
+
+/// How often a rule applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Often {
+    /// Once, after so many matching requests have passed.
+    Once(usize),
+    Always,
+    /// To so many of a thousand.
+    PerMille(u32),
+}
+
+/// Which requests meet a fault. Every request does, once, until it is said otherwise.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    which: Which,
+    often: Often,
+    fault: Fault,
+}
+
+impl Rule {
+    /// The next request meets this fault.
+    pub fn new(fault: Fault) -> Self {
+        Self { which: Which::default(), often: Often::Once(0), fault }
+    }
+
+    /// Only requests that ask for this.
+    pub fn verb(mut self, verb: Verb) -> Self {
+        self.which.verb = Some(verb);
+        self
+    }
+
+    /// Only writes.
+    pub fn writes(mut self) -> Self {
+        self.which.writes = true;
+        self
+    }
+
+    /// Only requests whose path begins so; see [`crate::path_of`].
+    pub fn path(mut self, path: impl Into<String>) -> Self {
+        self.which.path = path.into();
+        self
+    }
+
+    /// Only requests of this client.
+    pub fn who(mut self, who: impl Into<String>) -> Self {
+        self.which.who = Some(who.into());
+        self
+    }
+
+    /// Only the `nth` matching request from now on, counted from 1.
+    pub fn nth(mut self, nth: usize) -> Self {
+        self.often = Often::Once(nth.saturating_sub(1));
+        self
+    }
+
+    /// Every matching request until the server is healed.
+    pub fn always(mut self) -> Self {
+        self.often = Often::Always;
+        self
+    }
+
+    /// So many of a thousand matching requests, by the generator of the server.
+    pub fn per_mille(mut self, per_mille: u32) -> Self {
+        self.often = Often::PerMille(per_mille);
+        self
+    }
+}
+
+/// Which requests something is about.
+#[derive(Clone, Debug, Default)]
+struct Which {
+    verb: Option<Verb>,
+    writes: bool,
+    path: String,
+    who: Option<String>,
 }
 
 impl Which {
-    fn meets(&self, verb: Verb, path: &str) -> bool {
-        self.verb == verb && path.starts_with(&self.path)
+    fn meets(&self, who: &str, verb: Verb, path: &str) -> bool {
+        self.verb.is_none_or(|wanted| wanted == verb)
+            && (!self.writes || verb.is_write())
+            && self.who.as_deref().is_none_or(|wanted| wanted == who)
+            && path.starts_with(&self.path)
     }
 }
 
 pub(crate) type Hook = Box<dyn FnOnce(&Server) + Send>;
 
-pub(crate) enum Action {
-    Run(Hook),
-    Once(Fault),
-    Always(Fault),
-}
-
-struct Rule {
+struct Planned {
     which: Which,
     /// So many matching requests pass before it.
     pass: usize,
-    action: Action,
+    hook: Hook,
 }
 
 /// All rules, in the order in which they were made.
 #[derive(Default)]
 pub(crate) struct Rules {
-    all: Vec<Rule>,
+    rules: Vec<Rule>,
+    hooks: Vec<Planned>,
 }
 
 impl Rules {
-    /// A rule for the `nth` matching request from now on, counted from 1.
-    pub(crate) fn add(&mut self, which: Which, nth: usize, action: Action) {
-        self.all.push(Rule { which, pass: nth.saturating_sub(1), action });
+    pub(crate) fn add(&mut self, rule: Rule) {
+        self.rules.push(rule);
+    }
+
+    /// Something that happens before the `nth` matching request from now on, counted from 1.
+    pub(crate) fn before(&mut self, verb: Verb, path: &str, nth: usize, hook: Hook) {
+        let which = Which { verb: Some(verb), path: path.to_owned(), ..Which::default() };
+        self.hooks.push(Planned { which, pass: nth.saturating_sub(1), hook });
     }
 
     pub(crate) fn clear(&mut self) {
-        self.all.clear();
+        self.rules.clear();
+        self.hooks.clear();
     }
 
-    /// What is to happen before this request, and what becomes of it. Rules for a single request are used up by it.
-    pub(crate) fn meet(&mut self, verb: Verb, path: &str) -> (Vec<Hook>, Option<Fault>) {
-        let (mut hooks, mut fault) = (Vec::new(), None);
-        for mut rule in std::mem::take(&mut self.all) {
-            if !rule.which.meets(verb, path) {
-                self.all.push(rule);
-            } else if rule.pass > 0 {
-                rule.pass -= 1;
-                self.all.push(rule);
+    /// What is to happen before this request. Each is used up by it.
+    pub(crate) fn hooks(&mut self, who: &str, verb: Verb, path: &str) -> Vec<Hook> {
+        if self.hooks.is_empty() {
+            return Vec::new();
+        }
+        let mut due = Vec::new();
+        for mut planned in std::mem::take(&mut self.hooks) {
+            if !planned.which.meets(who, verb, path) {
+                self.hooks.push(planned);
+            } else if planned.pass > 0 {
+                planned.pass -= 1;
+                self.hooks.push(planned);
             } else {
-                match rule.action {
-                    Action::Run(hook) => hooks.push(hook),
-                    Action::Once(one) if fault.is_none() => fault = Some(one),
-                    Action::Always(one) => {
-                        fault = fault.or(Some(one));
-                        self.all.push(rule);
-                    }
-                    Action::Once(_) => self.all.push(rule),
-                }
+                due.push(planned.hook);
             }
         }
-        (hooks, fault)
+        due
+    }
+
+    /// What becomes of this request. The first rule that applies decides; one for a single request is used up by it.
+    pub(crate) fn fault(&mut self, who: &str, verb: Verb, path: &str, random: &mut Random) -> Option<Fault> {
+        let mut met = None;
+        let mut used = None;
+        for (at, rule) in self.rules.iter_mut().enumerate() {
+            if !rule.fault.suits(verb) || !rule.which.meets(who, verb, path) {
+                continue;
+            }
+            let applies = match &mut rule.often {
+                Often::Once(pass) if *pass > 0 => {
+                    *pass -= 1;
+                    false
+                }
+                Often::Once(_) => met.is_none(),
+                Often::Always => true,
+                Often::PerMille(per_mille) => random.chance(*per_mille),
+            };
+            if applies && met.is_none() {
+                met = Some(rule.fault);
+                used = matches!(rule.often, Often::Once(_)).then_some(at);
+            }
+        }
+        if let Some(at) = used {
+            self.rules.remove(at);
+        }
+        met
     }
 }
 
@@ -129,18 +331,18 @@ impl Rules {
 mod tests {
     use super::*;
 
-    fn which(path: &str) -> Which {
-        Which { verb: Verb::Create, path: path.to_owned() }
+    fn rule(path: &str, fault: Fault) -> Rule {
+        Rule::new(fault).verb(Verb::Create).path(path)
     }
 
     fn fault(rules: &mut Rules, verb: Verb, path: &str) -> Option<Fault> {
-        rules.meet(verb, path).1
+        rules.fault("us", verb, path, &mut Random::new(1))
     }
 
     #[test]
     fn a_rule_meets_the_nth_request_of_its_verb_and_path_once() {
         let mut rules = Rules::default();
-        rules.add(which("/things/a"), 2, Action::Once(Fault::Conflict));
+        rules.add(rule("/things/a", Fault::Conflict).nth(2));
         assert_eq!(fault(&mut rules, Verb::Create, "/things/a-1"), None);
         assert_eq!(fault(&mut rules, Verb::Create, "/things/b-1"), None);
         assert_eq!(fault(&mut rules, Verb::Delete, "/things/a-1"), None);
@@ -151,14 +353,39 @@ mod tests {
     #[test]
     fn two_rules_for_one_request_are_met_one_after_the_other_and_a_lasting_one_until_it_is_cleared() {
         let mut rules = Rules::default();
-        rules.add(which("/things"), 1, Action::Once(Fault::Conflict));
-        rules.add(which("/things"), 1, Action::Once(Fault::Hang));
-        rules.add(which("/things"), 1, Action::Always(Fault::Internal));
-        rules.add(which("/things"), 1, Action::Run(Box::new(|_| {})));
-        assert_eq!(rules.meet(Verb::Create, "/things/a").0.len(), 1);
-        let faults: Vec<_> = (0..3).map(|_| fault(&mut rules, Verb::Create, "/things/a")).collect();
-        assert_eq!(faults, [Some(Fault::Hang), Some(Fault::Internal), Some(Fault::Internal)]);
+        rules.add(rule("/things", Fault::Conflict));
+        rules.add(rule("/things", Fault::Hang));
+        rules.add(rule("/things", Fault::Internal).always());
+        rules.before(Verb::Create, "/things", 1, Box::new(|_| {}));
+        assert_eq!(rules.hooks("us", Verb::Create, "/things/a").len(), 1);
+        assert!(rules.hooks("us", Verb::Create, "/things/a").is_empty());
+        let faults: Vec<_> = (0..4).map(|_| fault(&mut rules, Verb::Create, "/things/a")).collect();
+        let internal = Some(Fault::Internal);
+        assert_eq!(faults, [Some(Fault::Conflict), Some(Fault::Hang), internal, internal]);
         rules.clear();
         assert_eq!(fault(&mut rules, Verb::Create, "/things/a"), None);
+    }
+
+    #[test]
+    fn a_rule_may_be_about_one_client_and_about_some_requests_only() {
+        let mut rules = Rules::default();
+        rules.add(rule("/", Fault::Hang).who("other").always());
+        rules.add(Rule::new(Fault::Unavailable).writes().per_mille(300));
+        let mut random = Random::new(1);
+        let mut count = |who: &str, verb| {
+            let hits = (0..1000).filter_map(|_| rules.fault(who, verb, "/a", &mut random));
+            hits.filter(|fault| *fault == Fault::Unavailable).count()
+        };
+        assert!((200..400).contains(&count("us", Verb::Create)));
+        assert_eq!(count("us", Verb::Get), 0);
+        assert_eq!(count("other", Verb::Create), 0);
+    }
+
+    #[test]
+    fn faults_of_watches_wait_for_a_watch() {
+        let mut rules = Rules::default();
+        rules.add(Rule::new(Fault::EndWatch { after: 0 }));
+        assert_eq!(fault(&mut rules, Verb::Create, "/a"), None);
+        assert!(fault(&mut rules, Verb::Watch, "/a").is_some());
     }
 }

@@ -1,40 +1,27 @@
-//! The objects of all kinds as JSON, and what happened to them. It decides which writes are refused, what the API server
-//! adds to an object, and when an object is gone; which requests lead here is decided in `service`.
+//! The objects of all kinds as JSON, and what happened to them. Writes are decided in `write`, lists in `read`; which
+//! requests lead here is decided in `service`.
 
-use std::{collections::BTreeMap, sync::Arc};
+mod read;
+mod write;
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Arc, OnceLock},
+    task::Waker,
+};
 
 use berth_telemetry::clock::Clock;
+use bytes::Bytes;
 use jiff::{Timestamp, Unit};
 use serde_json::{Value, json};
-use thiserror::Error;
+use tokio::time::Instant;
 
-use crate::patch;
+use crate::{kinds::KindInfo, refusal::Refusal};
+pub(crate) use read::{Page, Wanted};
+pub(crate) use write::{Change, Endpoint, Mode, Preconditions};
 
-/// An answer that is no success.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{code} {reason}: {message}")]
-pub struct Refusal {
-    /// The status code of HTTP.
-    pub code: u16,
-    /// The reason in one word, as Kubernetes has it.
-    pub reason: &'static str,
-    /// For people.
-    pub message: String,
-    /// The object that it is about.
-    pub name: String,
-}
-
-impl Refusal {
-    pub(crate) fn new(code: u16, reason: &'static str, name: &str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), name: name.to_owned() }
-    }
-
-    /// The body of the answer.
-    pub(crate) fn body(&self) -> Value {
-        json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": self.code,
-                "reason": self.reason, "message": self.message, "details": { "name": self.name } })
-    }
-}
+/// Events that are kept at least when nothing else is said.
+const KEPT: usize = 20_000;
 
 /// What a watch would tell of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +30,23 @@ pub enum Happened {
     Applied,
     /// It is gone.
     Deleted,
+}
+
+/// An object of a version, and its text once somebody has asked for it.
+#[derive(Clone, Debug)]
+pub(crate) struct Object {
+    pub(crate) value: Arc<Value>,
+    text: Arc<OnceLock<Bytes>>,
+}
+
+impl Object {
+    fn new(value: Value) -> Self {
+        Self { value: Arc::new(value), text: Arc::default() }
+    }
+
+    pub(crate) fn text(&self) -> Bytes {
+        self.text.get_or_init(|| serde_json::to_vec(&*self.value).unwrap_or_default().into()).clone()
+    }
 }
 
 /// One entry of the history.
@@ -56,52 +60,86 @@ pub struct Event {
     pub happened: Happened,
     /// The object after that.
     pub object: Arc<Value>,
+    /// The object before that, unless it is new.
+    pub previous: Option<Arc<Value>>,
+    pub(crate) key: String,
+    pub(crate) after: Object,
+    pub(crate) before: Option<Object>,
+    pub(crate) at: Instant,
 }
 
-/// What must be so for a write to apply.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Preconditions {
-    uid: Option<String>,
-    version: Option<String>,
+/// The objects of one kind.
+struct Shelf {
+    kind: Arc<KindInfo>,
+    /// By name, or by `namespace/name`.
+    objects: BTreeMap<String, Object>,
+    /// How often the kind was installed before: watches do not outlive that.
+    era: u64,
 }
 
-impl Preconditions {
-    /// As they stand in the metadata of a patch or in the options of a deletion.
-    pub(crate) fn of(value: &Value) -> Self {
-        let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-        Self { uid: text("uid"), version: text("resourceVersion") }
-    }
-
-    fn check(&self, name: &str, object: &Value) -> Result<(), Refusal> {
-        for (wanted, key) in [(&self.uid, "uid"), (&self.version, "resourceVersion")] {
-            let is = object["metadata"][key].as_str();
-            if wanted.as_deref().is_some_and(|wanted| is != Some(wanted)) {
-                let message = format!("Operation cannot be fulfilled on {name:?}: the {key} is {is:?}, not {wanted:?}");
-                return Err(Refusal::new(409, "Conflict", name, message));
-            }
-        }
-        Ok(())
-    }
+/// A watch that waits.
+struct Sleeper {
+    kind: String,
+    waker: Waker,
 }
 
-/// Which part of an object a patch is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Endpoint {
-    Main,
-    Status,
-}
+/// What is called after each write.
+pub(crate) type OnWrite = Box<dyn Fn(&Snapshot<'_>, &Event) + Send>;
 
-/// All objects, by the path of their kind and their name.
+/// All objects.
 pub(crate) struct Objects {
-    kinds: BTreeMap<String, BTreeMap<String, Value>>,
-    history: Vec<Event>,
+    shelves: BTreeMap<String, Shelf>,
+    history: VecDeque<Event>,
+    kept: usize,
     version: u64,
+    /// What happened up to here is forgotten.
+    forgotten: u64,
+    /// How many uids and names were made.
+    made: u64,
+    /// How often a kind was installed.
+    eras: u64,
     clock: Arc<dyn Clock>,
+    sleepers: BTreeMap<u64, Sleeper>,
+    pub(crate) on_write: Vec<OnWrite>,
+}
+
+/// The state of the server between two writes.
+pub struct Snapshot<'a> {
+    objects: &'a Objects,
+}
+
+impl Snapshot<'_> {
+    /// The newest resourceVersion.
+    pub fn version(&self) -> u64 {
+        self.objects.version
+    }
+
+    /// The object of a kind, known by its path, with this name or `namespace/name`.
+    pub fn get(&self, kind: &str, key: &str) -> Option<&Arc<Value>> {
+        self.objects.shelves.get(kind)?.objects.get(key).map(|object| &object.value)
+    }
+
+    /// All objects of a kind, known by its path, by name.
+    pub fn all(&self, kind: &str) -> impl Iterator<Item = &Arc<Value>> {
+        let shelf = self.objects.shelves.get(kind);
+        shelf.into_iter().flat_map(|shelf| shelf.objects.values()).map(|object| &object.value)
+    }
 }
 
 impl Objects {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { kinds: BTreeMap::new(), history: Vec::new(), version: 0, clock }
+        Self {
+            shelves: BTreeMap::new(),
+            history: VecDeque::new(),
+            kept: KEPT,
+            version: 0,
+            forgotten: 0,
+            made: 0,
+            eras: 0,
+            clock,
+            sleepers: BTreeMap::new(),
+            on_write: Vec::new(),
+        }
     }
 
     /// The newest resourceVersion.
@@ -109,194 +147,176 @@ impl Objects {
         self.version
     }
 
+    pub(crate) fn snapshot(&self) -> Snapshot<'_> {
+        Snapshot { objects: self }
+    }
+
+    /// All objects of a kind.
+    pub(crate) fn everything(&self, path: &str) -> impl Iterator<Item = &Object> {
+        self.shelves.get(path).into_iter().flat_map(|shelf| shelf.objects.values())
+    }
+
+    // ---- kinds
+
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = &Arc<KindInfo>> {
+        self.shelves.values().map(|shelf| &shelf.kind)
+    }
+
+    pub(crate) fn kind(&self, path: &str) -> Result<&Arc<KindInfo>, Refusal> {
+        self.shelf(path).map(|shelf| &shelf.kind)
+    }
+
+    fn shelf(&self, path: &str) -> Result<&Shelf, Refusal> {
+        self.shelves.get(path).ok_or_else(Refusal::page_not_found)
+    }
+
+    /// Serves a kind, without objects; nothing changes if it is served already.
+    pub(crate) fn install(&mut self, kind: &Arc<KindInfo>) {
+        self.eras += 1;
+        let shelf = Shelf { kind: kind.clone(), objects: BTreeMap::new(), era: self.eras };
+        self.shelves.entry(kind.path.clone()).or_insert(shelf);
+    }
+
+    /// Removes all objects of a kind, whatever keeps them, and serves it no more. Watches end.
+    pub(crate) fn uninstall(&mut self, path: &str) {
+        let keys: Vec<String> =
+            self.shelves.get(path).into_iter().flat_map(|shelf| shelf.objects.keys().cloned()).collect();
+        for key in keys {
+            self.remove(path, &key, None);
+        }
+        self.shelves.remove(path);
+        self.wake(path);
+    }
+
+    /// Which installation of a kind this is; none if it is not served.
+    pub(crate) fn era(&self, path: &str) -> Option<u64> {
+        self.shelves.get(path).map(|shelf| shelf.era)
+    }
+
+    // ---- history
+
     /// What happened after a resourceVersion.
-    pub(crate) fn since(&self, version: u64) -> Vec<Event> {
-        self.history.iter().filter(|event| event.version > version).cloned().collect()
+    pub(crate) fn since(&self, version: u64) -> impl Iterator<Item = &Event> {
+        let from = self.history.partition_point(|event| event.version <= version);
+        self.history.range(from..)
     }
 
-    pub(crate) fn get(&self, kind: &str, name: &str) -> Result<Value, Refusal> {
-        self.kinds.get(kind).and_then(|all| all.get(name)).cloned().ok_or_else(|| not_found(kind, name))
+    /// True if not everything is known that happened after this version.
+    pub(crate) fn has_forgotten(&self, version: u64) -> bool {
+        version < self.forgotten
     }
 
-    pub(crate) fn all(&self, kind: &str) -> Vec<Value> {
-        self.kinds.get(kind).into_iter().flat_map(BTreeMap::values).cloned().collect()
+    /// The oldest version that is known.
+    pub(crate) fn oldest(&self) -> u64 {
+        self.forgotten
     }
 
-    pub(crate) fn create(&mut self, kind: &str, mut object: Value) -> Result<Value, Refusal> {
-        let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        if name.is_empty() || !object["metadata"].is_object() {
-            return Err(Refusal::new(422, "Invalid", &name, "metadata.name: Required value"));
-        }
-        if self.get(kind, &name).is_ok() {
-            return Err(Refusal::new(409, "AlreadyExists", &name, format!("{kind} {name:?} already exists")));
-        }
-        let uid = format!("uid-{}", self.version + 1);
-        object["metadata"]["uid"] = json!(uid);
-        object["metadata"]["generation"] = json!(1);
-        object["metadata"]["creationTimestamp"] = json!(self.now());
-        patch::tidy(&mut object);
-        Ok(self.store(kind, &name, object))
+    /// Keeps so many events from now on.
+    pub(crate) fn keep(&mut self, events: usize) {
+        self.kept = events;
+        self.trim(events);
     }
 
-    pub(crate) fn patch(&mut self, kind: &str, name: &str, endpoint: Endpoint, body: &Value) -> Result<Value, Refusal> {
-        let old = self.get(kind, name)?;
-        let mut preconditions = Preconditions::of(&body["metadata"]);
-        if endpoint == Endpoint::Status {
-            // As the real one: nobody compares the uid in a patch of the status.
-            preconditions.uid = None;
-        }
-        preconditions.check(name, &old)?;
-        let mut new = match endpoint {
-            Endpoint::Main => patch::main(&old, body),
-            Endpoint::Status => patch::status(&old, body),
-        };
-        if new == old {
-            return Ok(old);
-        }
-        if patch::changes_spec(&old, &new) {
-            next_generation(&mut new);
-        }
-        if is_dying(&new) && !has_finalizers(&new) {
-            Ok(self.remove(kind, name, new))
-        } else {
-            Ok(self.store(kind, name, new))
+    /// Forgets all but so many events.
+    pub(crate) fn trim(&mut self, events: usize) {
+        while self.history.len() > events {
+            if let Some(event) = self.history.pop_front() {
+                self.forgotten = event.version;
+            }
         }
     }
 
-    /// Gives the object while it stays, and nothing when it is gone.
-    pub(crate) fn delete(
+    // ---- watches
+
+    /// Wakes a watch after the next event of a kind.
+    pub(crate) fn sleep(&mut self, watch: u64, kind: &str, waker: &Waker) {
+        match self.sleepers.get_mut(&watch) {
+            Some(sleeper) => sleeper.waker.clone_from(waker),
+            None => {
+                let sleeper = Sleeper { kind: kind.to_owned(), waker: waker.clone() };
+                self.sleepers.insert(watch, sleeper);
+            }
+        }
+    }
+
+    /// A watch has ended.
+    pub(crate) fn forget_watch(&mut self, watch: u64) {
+        self.sleepers.remove(&watch);
+    }
+
+    /// Wakes all watches of kinds whose path begins so.
+    pub(crate) fn wake(&self, kind: &str) {
+        self.sleepers
+            .values()
+            .filter(|sleeper| sleeper.kind.starts_with(kind))
+            .for_each(|sleeper| sleeper.waker.wake_by_ref());
+    }
+
+    // ---- what every change goes through
+
+    fn put(&mut self, kind: &str, key: &str, value: Value) -> Object {
+        let (value, version) = self.stamped(value);
+        let object = Object::new(value);
+        let before = self.shelves.get_mut(kind).and_then(|shelf| shelf.objects.insert(key.to_owned(), object.clone()));
+        self.happened(kind, key, version, Happened::Applied, object.clone(), before);
+        object
+    }
+
+    /// Takes an object away; the last that is seen of it is `last` or what it was.
+    fn remove(&mut self, kind: &str, key: &str, last: Option<Value>) -> Option<Object> {
+        let before = self.shelves.get_mut(kind).and_then(|shelf| shelf.objects.remove(key))?;
+        let (value, version) = self.stamped(last.unwrap_or_else(|| Value::clone(&before.value)));
+        let object = Object::new(value);
+        self.happened(kind, key, version, Happened::Deleted, object.clone(), Some(before));
+        Some(object)
+    }
+
+    fn stamped(&mut self, mut value: Value) -> (Value, u64) {
+        self.version += 1;
+        value["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        (value, self.version)
+    }
+
+    fn happened(
         &mut self,
         kind: &str,
-        name: &str,
-        preconditions: &Preconditions,
-    ) -> Result<Option<Value>, Refusal> {
-        let mut object = self.get(kind, name)?;
-        preconditions.check(name, &object)?;
-        if !has_finalizers(&object) {
-            self.remove(kind, name, object);
-            return Ok(None);
+        key: &str,
+        version: u64,
+        happened: Happened,
+        after: Object,
+        before: Option<Object>,
+    ) {
+        let event = Event {
+            version,
+            kind: kind.to_owned(),
+            happened,
+            object: after.value.clone(),
+            previous: before.as_ref().map(|before| before.value.clone()),
+            key: key.to_owned(),
+            after,
+            before,
+            at: Instant::now(),
+        };
+        if !self.on_write.is_empty() {
+            self.on_write.iter().for_each(|hook| hook(&self.snapshot(), &event));
         }
-        if is_dying(&object) {
-            return Ok(Some(object));
-        }
-        object["metadata"]["deletionTimestamp"] = json!(self.now());
-        next_generation(&mut object);
-        Ok(Some(self.store(kind, name, object)))
-    }
-
-    fn store(&mut self, kind: &str, name: &str, object: Value) -> Value {
-        let object = self.happened(kind, Happened::Applied, object);
-        self.kinds.entry(kind.to_owned()).or_default().insert(name.to_owned(), object.clone());
-        object
-    }
-
-    fn remove(&mut self, kind: &str, name: &str, object: Value) -> Value {
-        if let Some(all) = self.kinds.get_mut(kind) {
-            all.remove(name);
-        }
-        self.happened(kind, Happened::Deleted, object)
-    }
-
-    fn happened(&mut self, kind: &str, happened: Happened, mut object: Value) -> Value {
-        self.version += 1;
-        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
-        let event = Event { version: self.version, kind: kind.to_owned(), happened, object: Arc::new(object.clone()) };
-        self.history.push(event);
-        object
+        self.history.push_back(event);
+        self.trim(self.kept);
+        self.wake(kind);
     }
 
     fn now(&self) -> String {
         let now = self.clock.now();
-        let whole: Timestamp = now.round(Unit::Second).unwrap_or(now);
+        // As the real one: parts of a second are cut off, not rounded.
+        let whole = Timestamp::from_second(now.as_second()).or_else(|_| now.round(Unit::Second)).unwrap_or(now);
         whole.to_string()
     }
-}
 
-pub(crate) fn not_found(kind: &str, name: &str) -> Refusal {
-    Refusal::new(404, "NotFound", name, format!("{kind} {name:?} not found"))
-}
-
-fn next_generation(object: &mut Value) {
-    let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();
-    object["metadata"]["generation"] = json!(generation + 1);
-}
-
-fn is_dying(object: &Value) -> bool {
-    object["metadata"].get("deletionTimestamp").is_some()
-}
-
-fn has_finalizers(object: &Value) -> bool {
-    object["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty())
+    fn next_number(&mut self) -> u64 {
+        self.made += 1;
+        self.made
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use berth_telemetry::clock::SystemClock;
-
-    use super::*;
-
-    const KIND: &str = "/apis/test/v1/things";
-
-    fn with_a(finalizers: &[&str]) -> Objects {
-        let mut all = Objects::new(Arc::new(SystemClock));
-        let a = json!({ "metadata": { "name": "a", "finalizers": finalizers }, "spec": { "room": 1 } });
-        all.create(KIND, a).unwrap();
-        all
-    }
-
-    fn meta<'a>(object: &'a Value, key: &str) -> &'a Value {
-        &object["metadata"][key]
-    }
-
-    #[test]
-    fn a_new_object_gets_what_the_server_gives_and_exists_once() {
-        let mut all = with_a(&[]);
-        let a = all.get(KIND, "a").unwrap();
-        assert_eq!((meta(&a, "uid"), meta(&a, "resourceVersion")), (&json!("uid-1"), &json!("1")));
-        assert_eq!(meta(&a, "generation"), 1);
-        assert!(meta(&a, "creationTimestamp").as_str().unwrap().parse::<Timestamp>().is_ok());
-        assert!(a["metadata"].get("finalizers").is_none());
-        assert_eq!(all.create(KIND, a).unwrap_err().reason, "AlreadyExists");
-        assert_eq!(all.get(KIND, "b").unwrap_err().body()["details"]["name"], "b");
-    }
-
-    #[test]
-    fn the_generation_counts_changes_of_the_spec_only_and_nothing_changes_by_nothing() {
-        let mut all = with_a(&[]);
-        let labels = json!({ "metadata": { "labels": { "x": "1" } }, "status": { "lost": true } });
-        let a = all.patch(KIND, "a", Endpoint::Main, &labels).unwrap();
-        assert_eq!((meta(&a, "generation"), meta(&a, "resourceVersion")), (&json!(1), &json!("2")));
-        assert_eq!(all.patch(KIND, "a", Endpoint::Main, &labels).unwrap(), a);
-        let a = all.patch(KIND, "a", Endpoint::Status, &json!({ "status": { "host": "h" } })).unwrap();
-        assert_eq!((meta(&a, "generation"), meta(&a, "resourceVersion")), (&json!(1), &json!("3")));
-        let a = all.patch(KIND, "a", Endpoint::Main, &json!({ "spec": { "room": 2 } })).unwrap();
-        assert_eq!((meta(&a, "generation"), &a["status"]), (&json!(2), &json!({ "host": "h" })));
-        assert_eq!(all.since(1).len(), 3);
-    }
-
-    #[test]
-    fn preconditions_are_conflicts() {
-        let mut all = with_a(&[]);
-        for wrong in [json!({ "uid": "uid-9" }), json!({ "resourceVersion": "9" })] {
-            let body = json!({ "metadata": wrong, "spec": { "room": 2 } });
-            assert_eq!(all.patch(KIND, "a", Endpoint::Main, &body).unwrap_err().reason, "Conflict");
-            assert_eq!(all.delete(KIND, "a", &Preconditions::of(&wrong)).unwrap_err().reason, "Conflict");
-        }
-        let body = json!({ "metadata": { "resourceVersion": "9" }, "status": { "host": "h" } });
-        assert_eq!(all.patch(KIND, "a", Endpoint::Status, &body).unwrap_err().reason, "Conflict");
-        let right = Preconditions::of(&json!({ "uid": "uid-1", "resourceVersion": "1" }));
-        assert_eq!(all.delete(KIND, "a", &right), Ok(None));
-    }
-
-    #[test]
-    fn finalizers_keep_an_object_until_the_last_one_goes() {
-        let mut all = with_a(&["f"]);
-        let a = all.delete(KIND, "a", &Preconditions::default()).unwrap().unwrap();
-        assert_eq!(meta(&a, "generation"), 2);
-        assert_eq!(all.delete(KIND, "a", &Preconditions::default()), Ok(Some(a)), "once is enough");
-        all.patch(KIND, "a", Endpoint::Main, &json!({ "metadata": { "finalizers": [] } })).unwrap();
-        assert_eq!(all.get(KIND, "a").unwrap_err().code, 404);
-        let last = all.since(0).pop().unwrap();
-        assert_eq!((last.happened, last.version), (Happened::Deleted, 3));
-    }
-}
+mod tests;

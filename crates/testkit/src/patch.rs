@@ -1,53 +1,12 @@
-//! What a patch makes of an object: a JSON merge patch (RFC 7386), limited to the part of the object that the endpoint
-//! may change. Whether it may be applied at all is decided in `objects`.
+//! What a patch makes of an object: a JSON merge patch (RFC 7386) or a JSON patch (RFC 6902). Whether it may be applied,
+//! and to which part of the object, is decided in `objects`.
 
 use serde_json::{Map, Value};
 
-/// What belongs to the API server, whatever a patch says.
-const FIXED: [&str; 6] = ["name", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp"];
+use crate::refusal::Refusal;
 
-/// The object after a merge patch of the main endpoint: status and what belongs to the API server stay.
-pub(crate) fn main(old: &Value, patch: &Value) -> Value {
-    let mut new = old.clone();
-    merge(&mut new, patch);
-    put(&mut new, "status", old.get("status"));
-    let metadata = |key: &str| old["metadata"].get(key);
-    for key in FIXED {
-        put(&mut new["metadata"], key, metadata(key));
-    }
-    tidy(&mut new);
-    new
-}
-
-/// The object after a merge patch of `/status`: everything else stays.
-pub(crate) fn status(old: &Value, patch: &Value) -> Value {
-    let mut new = old.clone();
-    if let Some(part) = patch.get("status") {
-        let wrapped = Value::Object(Map::from_iter([("status".to_owned(), part.clone())]));
-        merge(&mut new, &wrapped);
-    }
-    new
-}
-
-/// True if a patch asks for another spec: everything besides metadata and status counts.
-pub(crate) fn changes_spec(old: &Value, new: &Value) -> bool {
-    let spec = |object: &Value| {
-        let mut rest = object.as_object().cloned().unwrap_or_default();
-        rest.retain(|key, _| key != "metadata" && key != "status");
-        rest
-    };
-    spec(old) != spec(new)
-}
-
-/// An empty list of finalizers is no list.
-pub(crate) fn tidy(object: &mut Value) {
-    let Some(metadata) = object["metadata"].as_object_mut() else { return };
-    if metadata.get("finalizers").and_then(Value::as_array).is_some_and(Vec::is_empty) {
-        metadata.remove("finalizers");
-    }
-}
-
-fn merge(target: &mut Value, patch: &Value) {
+/// Changes `target` as a merge patch says; null takes away.
+pub(crate) fn merge(target: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *target = patch.clone();
         return;
@@ -59,18 +18,36 @@ fn merge(target: &mut Value, patch: &Value) {
     for (key, value) in patch {
         if value.is_null() {
             target.remove(key);
+        } else if let Some(inner) = target.get_mut(key) {
+            merge(inner, value);
         } else {
-            merge(target.entry(key.clone()).or_insert(Value::Null), value);
+            let mut inner = Value::Null;
+            merge(&mut inner, value);
+            target.insert(key.clone(), inner);
         }
     }
 }
 
-fn put(target: &mut Value, key: &str, value: Option<&Value>) {
+/// Changes `target` as a JSON patch says, or not at all.
+pub(crate) fn apply(target: &mut Value, patch: &Value) -> Result<(), Refusal> {
+    let patch: json_patch::Patch =
+        serde_json::from_value(patch.clone()).map_err(|error| Refusal::bad_request(error.to_string()))?;
+    json_patch::patch(target, &patch).map_err(|error| {
+        let message = "the server rejected our request due to an error in our request";
+        let mut refusal = Refusal::new(422, "Invalid", "", message);
+        refusal.details.insert("causes".to_owned(), serde_json::json!([{ "message": error.to_string() }]));
+        refusal
+    })
+}
+
+/// Puts a value in a field, or takes the field away.
+pub(crate) fn put(target: &mut Value, key: &str, value: Option<&Value>) {
     let Some(target) = target.as_object_mut() else { return };
     match value {
-        Some(value) => target.insert(key.to_owned(), value.clone()),
-        None => target.remove(key),
-    };
+        Some(value) if target.get(key) == Some(value) => {}
+        Some(value) => drop(target.insert(key.to_owned(), value.clone())),
+        None => drop(target.remove(key)),
+    }
 }
 
 #[cfg(test)]
@@ -79,27 +56,24 @@ mod tests {
 
     use super::*;
 
-    fn object() -> Value {
-        json!({ "metadata": { "name": "a", "uid": "1", "labels": { "x": "1", "y": "2" } },
-                "spec": { "host": "h1", "list": [1, 2] }, "status": { "host": "h1" } })
-    }
-
     #[test]
     fn a_merge_patch_removes_with_null_and_replaces_lists() {
-        let new = main(
-            &object(),
-            &json!({ "metadata": { "labels": { "x": null } }, "spec": { "list": [3], "deep": { "a": null, "b": 1 } } }),
-        );
-        assert_eq!(new["metadata"]["labels"], json!({ "y": "2" }));
-        assert_eq!(new["spec"], json!({ "host": "h1", "list": [3], "deep": { "b": 1 } }));
-        assert!(changes_spec(&object(), &new));
+        let mut object = json!({ "labels": { "x": "1", "y": "2" }, "spec": { "host": "h1", "list": [1, 2] } });
+        let patch = json!({ "labels": { "x": null }, "spec": { "list": [3], "deep": { "a": null, "b": 1 } } });
+        merge(&mut object, &patch);
+        let spec = json!({ "host": "h1", "list": [3], "deep": { "b": 1 } });
+        assert_eq!(object, json!({ "labels": { "y": "2" }, "spec": spec }));
     }
 
     #[test]
-    fn each_endpoint_leaves_the_part_of_the_other_alone() {
-        let patch = json!({ "metadata": { "uid": "9", "finalizers": [] }, "status": { "host": null, "at": 1 } });
-        assert_eq!(main(&object(), &patch), object());
-        let new = status(&object(), &patch);
-        assert_eq!((&new["metadata"], &new["status"]), (&object()["metadata"], &json!({ "at": 1 })));
+    fn a_json_patch_applies_as_a_whole_or_not_at_all() {
+        let mut object = json!({ "a": [1] });
+        let add = json!({ "op": "add", "path": "/a/-", "value": 2 });
+        apply(&mut object, &json!([add])).unwrap();
+        assert_eq!(object, json!({ "a": [1, 2] }));
+        let fails = json!([add, { "op": "test", "path": "/a/0", "value": 9 }]);
+        assert_eq!(apply(&mut object, &fails).unwrap_err().code, 422);
+        assert_eq!(apply(&mut object, &json!({})).unwrap_err().code, 400);
+        assert_eq!(object, json!({ "a": [1, 2] }));
     }
 }

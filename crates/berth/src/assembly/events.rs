@@ -10,7 +10,6 @@ use berth_core::{
 };
 use berth_crds::{self as crds, CommittedResource, Hypervisor, Knowledge, facts, labels};
 use berth_scheduler::{BuiltIn, Scheduler};
-use kube::ResourceExt;
 use serde_json::Value;
 
 /// The stores of the operator.
@@ -63,6 +62,7 @@ fn inform_of_hosts(stores: &Stores, scheduler: &Arc<BuiltIn>, queues: &Queues, r
     let (brain, woken, store, routes) = (scheduler.clone(), queues.clone(), stores.hypervisors.clone(), routes.clone());
     stores.hypervisors.on_change(move |change| {
         let mut holders = store.holders(&change.key.name);
+        holders.retain(|key| store.get(key).is_some());
         holders.sort_by_cached_key(|key| rank(&routes, &store, key));
         let host = holders.first().and_then(|key| Some(facts::host(&key.cluster, &*store.get(key)?)));
         woken.wake_slots(&brain.host_changed(&(&*change.key.name).into(), host));
@@ -70,7 +70,7 @@ fn inform_of_hosts(stores: &Stores, scheduler: &Arc<BuiltIn>, queues: &Queues, r
 }
 
 fn rank(routes: &Routes, store: &Store<Hypervisor>, key: &ObjectKey) -> (bool, Option<usize>) {
-    let zone = store.get(key).and_then(|host| host.labels().get(labels::ZONE).cloned());
+    let zone = store.get(key).and_then(|host| host.metadata.labels.as_ref()?.get(labels::ZONE).cloned());
     let at_home = routes.target::<Hypervisor>(zone.as_deref()).is_ok_and(|cluster| cluster == key.cluster);
     (!at_home, routes.names().iter().position(|name| *name == key.cluster))
 }

@@ -10,6 +10,7 @@ use berth_scheduler::BuiltIn;
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 
 use super::Memory;
+use crate::watchdog::LawMetrics;
 
 const BUILD: Metric = Metric {
     name: "berth_build_info",
@@ -50,6 +51,8 @@ pub struct OperatorMetrics {
     pub commitments: CommitmentMetrics,
     /// The controller of slots.
     pub reservations: ReservationMetrics,
+    /// The watch over the laws.
+    pub laws: LawMetrics,
 }
 
 impl OperatorMetrics {
@@ -63,6 +66,7 @@ impl OperatorMetrics {
             http: HttpMetrics::register(metrics)?,
             commitments: CommitmentMetrics::register(metrics, stores.commitments.clone())?,
             reservations: ReservationMetrics::register(metrics, &stores.reservations)?,
+            laws: LawMetrics::register(metrics)?,
         })
     }
 

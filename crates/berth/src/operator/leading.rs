@@ -1,10 +1,9 @@
 //! Being the one who decides (decision D10): the election among replicas, the take-over, and the end when the lease is
 //! lost. What is done by whoever leads is decided by `operator`; how a lease is won and held, by the cluster crate.
 
-use std::{fs, time::Duration};
+use std::{fs, sync::Arc, time::Duration};
 
 use berth_cluster::{Cluster, Election, Ended, Fence, Leadership, LeaseMetrics};
-use std::sync::Arc;
 use tokio::{task::JoinHandle, time::timeout};
 use tracing::info;
 use uuid::Uuid;
@@ -39,12 +38,6 @@ impl Leading {
     /// What writers ask before they write.
     pub(super) fn fence(&self) -> Fence {
         self.election.as_ref().map_or_else(Fence::open, |(leadership, _)| leadership.fence())
-    }
-
-    /// Tells whether this process leads at the moment.
-    pub(super) fn is_leader(&self) -> impl Fn() -> bool + Send + Sync + 'static {
-        let leadership = self.election.as_ref().map(|(leadership, _)| leadership.clone());
-        move || leadership.as_ref().is_none_or(Leadership::is_leader)
     }
 
     /// Resolves when this process leads. False if it leads without an election, and so takes over from nobody.

@@ -43,8 +43,9 @@ impl Parts {
     ) {
         let mut last_words = LastWords { error: Some(Error::Ended { part: name }), ended: self.ended.clone() };
         self.running.spawn(async move {
+            let last_words = &mut last_words;
             if let Err(error) = work.await {
-                last_words.error = Some(error.into());
+                last_words.are(error.into());
             }
         });
     }
@@ -85,6 +86,12 @@ impl Ends {
 struct LastWords {
     error: Option<Error>,
     ended: mpsc::Sender<Error>,
+}
+
+impl LastWords {
+    fn are(&mut self, error: Error) {
+        self.error = Some(error);
+    }
 }
 
 impl Drop for LastWords {

@@ -3,9 +3,9 @@
 
 use berth_core::ClusterName;
 use berth_telemetry::config::Remote;
-use kube::{Client, Config};
+use kube::Config;
 
-use super::{Cluster, ConnectError};
+use super::{Cluster, ConnectError, stack};
 use crate::chain;
 
 /// A client for the remote at `index` of the configuration, with the credentials of `home`.
@@ -27,7 +27,7 @@ pub(super) fn cluster(
         config.root_cert_file = None;
     }
     let key = if own_root.is_some() { "caCert" } else { "host" };
-    let client = Client::try_from(config).map_err(|error| wrong(key, chain(&error)))?;
+    let client = stack::client(config).map_err(|error| wrong(key, chain(&error)))?;
     Ok(Cluster { name, client })
 }
 

@@ -7,7 +7,7 @@ use hyper_util::client::legacy;
 use kube::core::Status;
 use thiserror::Error;
 
-use crate::{Class, Classified, ObjectKey, chain};
+use crate::{Class, Classified, NotLeader, ObjectKey, chain};
 
 /// What was to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +124,12 @@ pub enum WriteError {
         /// What is wrong with the object.
         message: String,
     },
+    /// This process does not lead, or its lease ends too soon for a write. Nothing was changed.
+    #[error("{call}: {NotLeader}")]
+    NotLeader {
+        /// What was to be done.
+        call: Call,
+    },
     /// The call could not even be made.
     #[error("{call}: {message}")]
     Invalid {
@@ -139,7 +145,7 @@ impl WriteError {
     pub fn class(&self) -> Class {
         match self {
             Self::Conflict { .. } | Self::AlreadyExists { .. } | Self::Unknown { .. } => Class::Soon,
-            Self::Unavailable { .. } => Class::Later,
+            Self::Unavailable { .. } | Self::NotLeader { .. } => Class::Later,
             Self::Elsewhere { .. } | Self::Refused { .. } | Self::Malformed { .. } | Self::Invalid { .. } => {
                 Class::User
             }
@@ -153,6 +159,7 @@ impl WriteError {
             Self::AlreadyExists { .. } | Self::Elsewhere { .. } => "exists",
             Self::Unavailable { .. } => "unavailable",
             Self::Unknown { .. } => "unknown",
+            Self::NotLeader { .. } => "not_leader",
             Self::Refused { .. } | Self::Malformed { .. } | Self::Invalid { .. } => "refused",
         }
     }
@@ -166,7 +173,7 @@ impl Classified for WriteError {
 
 /// What a failed call means.
 #[derive(Debug, PartialEq)]
-pub(super) enum Failure {
+pub(crate) enum Failure {
     /// The object does not exist.
     NotFound,
     Error(WriteError),
@@ -226,6 +233,7 @@ fn unanswered(call: Call, error: &kube::Error) -> WriteError {
     match error {
         kube::Error::BuildRequest(_) | kube::Error::HttpError(_) => WriteError::Invalid { call, message },
         kube::Error::Auth(_) => WriteError::Unavailable { call, message },
+        error if caused_by::<NotLeader>(error, |_| true) => WriteError::NotLeader { call },
         error if never_connected(error) => WriteError::Unavailable { call, message },
         _ => WriteError::Unknown { call, message },
     }
@@ -233,9 +241,13 @@ fn unanswered(call: Call, error: &kube::Error) -> WriteError {
 
 /// True if the request cannot have left this machine.
 fn never_connected(error: &kube::Error) -> bool {
+    caused_by(error, legacy::Error::is_connect)
+}
+
+fn caused_by<E: Error + 'static>(error: &kube::Error, is_it: impl Fn(&E) -> bool) -> bool {
     let mut cause: Option<&dyn Error> = Some(error);
     while let Some(error) = cause {
-        if error.downcast_ref::<legacy::Error>().is_some_and(legacy::Error::is_connect) {
+        if error.downcast_ref::<E>().is_some_and(&is_it) {
             return true;
         }
         cause = error.source();

@@ -47,6 +47,8 @@ pub fn sound() -> World {
 /// An accepted commitment of so many slots of 480 GiB.
 pub fn commitment(uuid: &str, slots: u64) -> CommittedResource {
     let mut commitment = testing::commitment(uuid, &format!("{}Gi", slots * 480));
+    // The slots of `testing` are marked with the UUID.
+    commitment.metadata.uid = Some(uuid.to_owned());
     commitment.metadata.finalizers = Some(vec![labels::RELEASE_SLOTS.to_owned()]);
     commitment.status = Some(CommittedResourceStatus {
         accepted_spec: Some(commitment.spec.clone()),

@@ -1,0 +1,87 @@
+use std::collections::BTreeMap;
+
+use berth_cluster::testing::{applied, deleted, failing, filled};
+use berth_crds::{CommittedResource, Reservation, testing};
+
+use super::*;
+
+fn home() -> ClusterName {
+    ClusterName::home()
+}
+
+fn slot(version: u32) -> Reservation {
+    let mut slot = testing::slot("aaaaaa", 0);
+    slot.metadata.uid = Some("u-0".to_owned());
+    slot.metadata.resource_version = Some(version.to_string());
+    slot
+}
+
+/// A world with a slot that belongs to nobody, and the number that is counted there.
+struct World {
+    stores: Stores,
+    registry: Metrics,
+    stop: CancellationToken,
+}
+
+impl World {
+    fn begin() -> Self {
+        use berth_cluster::indexes::{COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES};
+        let stores = Stores {
+            commitments: filled::<CommittedResource>(COMMITMENT_INDEXES, &home(), []),
+            reservations: filled(RESERVATION_INDEXES, &home(), [slot(1)]),
+            hypervisors: filled(HYPERVISOR_INDEXES, &home(), []),
+            knowledges: filled(&[], &home(), []),
+        };
+        let registry = Metrics::new(&BTreeMap::new()).unwrap();
+        let world = Self { stores, registry, stop: CancellationToken::new() };
+        let metrics = LawMetrics::register(&world.registry).unwrap();
+        tokio::spawn(watch_laws(world.stores.clone(), INTERVAL, metrics, world.stop.clone()));
+        world
+    }
+
+    fn counted(&self, law: Law) -> u64 {
+        let line = format!("berth_invariant_violations_total{{law=\"{law}\"}} ");
+        let text = self.registry.render();
+        text.lines().find_map(|text| text.strip_prefix(&line)).unwrap().parse().unwrap()
+    }
+
+    async fn after(&self, time: Duration) -> u64 {
+        tokio::time::sleep(time).await;
+        self.counted(Law::SlotOrphaned)
+    }
+}
+
+/// Shortly after a check.
+const SOON: Duration = Duration::from_secs(1);
+
+#[tokio::test(start_paused = true)]
+async fn an_orphan_is_counted_once_each_time_it_begins() {
+    let world = World::begin();
+    assert!(Law::ALL.iter().all(|law| world.counted(*law) == 0), "so that alerts see the first one");
+    assert_eq!(world.after(SOON).await, 0, "seen once");
+    assert_eq!(world.after(INTERVAL).await, 1);
+    assert_eq!(world.after(INTERVAL * 100).await, 1);
+    deleted(&world.stores.reservations, &home(), slot(2));
+    assert_eq!(world.after(INTERVAL * 2).await, 1);
+    let mut another = slot(3);
+    another.metadata.uid = Some("u-1".to_owned());
+    applied(&world.stores.reservations, &home(), another);
+    assert_eq!(world.after(INTERVAL * 2).await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_judged_on_partial_reads() {
+    let world = World::begin();
+    failing(&world.stores.hypervisors, &home(), Some("no connection"));
+    assert_eq!(world.after(INTERVAL * 10).await, 0);
+    failing(&world.stores.hypervisors, &home(), None);
+    assert_eq!(world.after(INTERVAL * 3).await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_ends_with_the_process() {
+    let world = World::begin();
+    world.after(SOON).await;
+    world.stop.cancel();
+    assert_eq!(world.after(INTERVAL * 10).await, 0);
+}

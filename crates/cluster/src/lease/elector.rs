@@ -1,0 +1,219 @@
+//! Takes part in the election of a leader. It does what `step` says, one call at a time, each with a deadline, and tells
+//! the fence and the rest of the process what came of it. It goes on whatever the API server answers.
+
+use std::{future::Future, sync::Arc};
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{Api, api::PostParams};
+use tokio::{
+    sync::watch,
+    time::{sleep, sleep_until, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+mod trouble;
+
+use trouble::Trouble;
+
+use super::{
+    Leadership,
+    fence::Term,
+    leadership::{Ended, News},
+    object,
+    step::{Action, Standing},
+};
+use crate::{
+    Call, Cluster, LeaseMetrics, ObjectKey, WriteError,
+    connect::WRITE_DEADLINE,
+    write::{self, Failure},
+};
+
+/// Takes part in the election over one Lease.
+pub struct Election {
+    api: Api<Lease>,
+    namespace: String,
+    key: ObjectKey,
+    standing: Standing,
+    /// As it was last seen; what is written keeps what is in it.
+    lease: Lease,
+    trouble: Trouble,
+    term: Arc<Term>,
+    news: watch::Sender<News>,
+    release: CancellationToken,
+    metrics: Arc<LeaseMetrics>,
+}
+
+impl Election {
+    /// An election over the Lease `name`, and the work behind it. `identity` must be new in every process: the name of
+    /// the host and something random. The work ends when leadership was lost, or given back; dropping it ends it too,
+    /// and the fence then closes in time.
+    ///
+    /// To be called within a runtime.
+    pub fn new(
+        cluster: &Cluster,
+        namespace: &str,
+        name: &str,
+        identity: String,
+        metrics: Arc<LeaseMetrics>,
+    ) -> (Leadership, impl Future<Output = Ended> + Send + use<>) {
+        metrics.leads(false);
+        let (news, seen) = watch::channel(News::default());
+        let (term, release) = (Arc::new(Term::new()), CancellationToken::new());
+        let leadership = Leadership::new(seen, term.clone(), release.clone());
+        let election = Self {
+            api: Api::namespaced(cluster.client.clone(), namespace),
+            namespace: namespace.to_owned(),
+            key: ObjectKey::new(cluster.name.clone(), name),
+            standing: Standing::new(identity),
+            lease: Lease::default(),
+            trouble: Trouble::default(),
+            term,
+            news,
+            release,
+            metrics,
+        };
+        (leadership, election.work())
+    }
+
+    async fn work(mut self) -> Ended {
+        let ended = self.campaign().await;
+        self.term.hold(None);
+        self.metrics.leads(false);
+        self.news.send_modify(|news| (news.leads, news.ended) = (false, Some(ended.clone())));
+        ended
+    }
+
+    async fn campaign(&mut self) -> Ended {
+        let release = self.release.clone();
+        while !release.is_cancelled() {
+            match self.standing.step(self.term.now()) {
+                Action::Read => self.read().await,
+                Action::Create => self.create().await,
+                Action::Acquire(_) | Action::Renew(_) => self.replace().await,
+                Action::Wait(until) => {
+                    tokio::select! {
+                        biased;
+                        () = release.cancelled() => {},
+                        () = sleep_until(self.term.at(until)) => {},
+                    }
+                }
+                Action::Lost(lost) => {
+                    warn!(lease = %self.key, reason = %lost, "does not lead any more");
+                    return Ended::Lost(lost);
+                }
+            }
+        }
+        self.give_back().await;
+        Ended::Released
+    }
+
+    async fn read(&mut self) {
+        self.standing.reads(self.term.now());
+        match self.call(write::Action::Get, self.api.get(&self.key.name)).await {
+            Ok(lease) => self.sees(Some(lease)),
+            Err(Failure::NotFound) => self.sees(None),
+            Err(Failure::Error(error)) => self.trouble.met(&error),
+        }
+    }
+
+    async fn create(&mut self) {
+        let mark = self.standing.writes(self.term.now(), object::wall_clock());
+        let lease = object::new(&self.namespace, &self.key.name, &self.standing.me, mark);
+        let answer = self.call(write::Action::Create, self.api.create(&PostParams::default(), &lease)).await;
+        self.answered(answer);
+    }
+
+    async fn replace(&mut self) {
+        let mark = self.standing.writes(self.term.now(), object::wall_clock());
+        let lease = object::holding(&self.lease, &self.standing.me, mark);
+        let answer = self.put(&lease).await;
+        self.answered(answer);
+    }
+
+    async fn put(&self, lease: &Lease) -> Result<Lease, Failure> {
+        self.call(write::Action::Patch, self.api.replace(&self.key.name, &PostParams::default(), lease)).await
+    }
+
+    fn answered(&mut self, answer: Result<Lease, Failure>) {
+        match answer {
+            Ok(lease) => return self.sees(Some(lease)),
+            Err(Failure::Error(error)) => {
+                self.trouble.met(&error);
+                if matches!(error, WriteError::Unknown { .. }) {
+                    return self.standing.unknown();
+                }
+            }
+            Err(Failure::NotFound) => {}
+        }
+        self.standing.refused();
+    }
+
+    fn sees(&mut self, lease: Option<Lease>) {
+        self.trouble.over();
+        self.standing.sees(lease.as_ref().map(object::record), self.term.now());
+        self.lease = lease.unwrap_or_default();
+        self.tell();
+    }
+
+    /// Tells the fence and the rest of the process.
+    fn tell(&self) {
+        let held = self.standing.leads_since();
+        self.term.hold(held);
+        let (leads, holder) = (held.is_some(), self.standing.holder().map(str::to_owned));
+        self.news.send_if_modified(|news| {
+            if leads && !news.leads {
+                info!(lease = %self.key, identity = self.standing.me, "leads");
+                self.metrics.leads(true);
+            }
+            let moved = holder.is_some() && holder != news.holder;
+            if moved && news.holder.is_some() {
+                self.metrics.transitions();
+            }
+            if moved && !leads {
+                info!(lease = %self.key, holder, "another process leads");
+            }
+            let change = news.leads != leads || news.holder != holder;
+            // Who held it last stays known while nobody does.
+            (news.leads, news.holder) = (leads, holder.or_else(|| news.holder.take()));
+            change
+        });
+    }
+
+    /// Only when no write of ours can be under way any more.
+    async fn give_back(&mut self) {
+        let leads = self.standing.leads_since().is_some();
+        self.term.hold(None);
+        self.metrics.leads(false);
+        if !leads || self.standing.stale {
+            return;
+        }
+        sleep(WRITE_DEADLINE).await;
+        let mark = self.standing.writes(self.term.now(), object::wall_clock());
+        match self.put(&object::released(&self.lease, mark)).await {
+            Ok(_) => info!(lease = %self.key, "gave the lease back"),
+            Err(Failure::Error(error)) => self.trouble.met(&error),
+            Err(Failure::NotFound) => {}
+        }
+    }
+
+    /// Sends a call and waits for the answer as long as it is worth something.
+    async fn call<T>(
+        &self,
+        action: write::Action,
+        request: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, Failure> {
+        let call = Call { action, kind: "Lease".to_owned(), key: self.key.clone() };
+        let patience = self.standing.patience(self.term.now(), WRITE_DEADLINE);
+        match timeout(patience, request).await {
+            Ok(answer) => answer.map_err(|error| Failure::of(&call, &error)),
+            Err(_) => {
+                let message = format!("no answer within {} s", patience.as_secs_f32());
+                Err(Failure::Error(WriteError::Unknown { call, message }))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

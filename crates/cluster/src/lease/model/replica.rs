@@ -1,0 +1,209 @@
+//! One replica of the model: the production code, and what is around it.
+
+use std::time::Duration;
+
+use super::{
+    super::step::{Action, Mark, Record, Seen, Standing, Timing, may_write},
+    DEADLINE, Event, Object, Rules, World,
+};
+
+/// What a replica asks of the API server.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Call {
+    Read,
+    /// A create, without a version, or an update.
+    Write {
+        base: Option<String>,
+        mark: Mark,
+    },
+}
+
+/// What the API server says.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Answer {
+    Shows(Option<Object>),
+    Refused,
+}
+
+/// Where a slow call is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Progress {
+    Sent,
+    Done(Answer),
+}
+
+/// The write of a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Hash)]
+pub(super) enum Data {
+    None,
+    /// The fence was asked; the request waits in the client.
+    Begun,
+    /// It is on its way, since this moment of the true time.
+    Sent {
+        at: Duration,
+        tenure: u32,
+    },
+}
+
+/// The `renewTime` of a lease.
+pub(super) fn renewed(record: &Record) -> Duration {
+    Duration::from_micros(record.mark.map_or(0, |mark| mark.0.unsigned_abs()))
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Replica {
+    pub standing: Standing,
+    pub call: Option<(Call, Progress)>,
+    /// On its own clock.
+    pub deadline: Duration,
+    /// How far its clock is ahead.
+    pub ahead: Duration,
+    /// With the mistake of taking the age of a lease from wall clocks: the error of its own.
+    pub wall_error: Option<Duration>,
+    pub paused: bool,
+    pub ended: bool,
+    pub data: Data,
+    /// Which tenure it believes to be in.
+    pub tenure: u32,
+}
+
+impl Replica {
+    pub fn new(which: usize, wall_errors: Option<[Duration; 3]>) -> Self {
+        Self {
+            standing: Standing::new(format!("replica-{which}")),
+            wall_error: wall_errors.map(|errors| errors[which]),
+            call: None,
+            deadline: Duration::ZERO,
+            ahead: Duration::ZERO,
+            paused: false,
+            ended: false,
+            data: Data::None,
+            tenure: 0,
+        }
+    }
+
+    pub fn may_write(&self, now: Duration, timing: &Timing) -> bool {
+        !self.ended && may_write(self.standing.leads_since(), now, timing)
+    }
+
+    /// What `step` says of the facts, or of facts that are mistaken in the age of the lease.
+    fn step(&self, time: Duration) -> Action {
+        let now = time + self.ahead;
+        let Some(error) = self.wall_error else { return self.standing.step(now) };
+        let mut standing = self.standing.clone();
+        if let Seen::There { record, since } = &mut standing.seen {
+            *since = now.saturating_sub((time + error).saturating_sub(renewed(record)));
+        }
+        standing.step(now)
+    }
+
+    pub fn is_quiet(&self, world: &World, which: usize) -> bool {
+        let waits = match &self.call {
+            Some(_) => world.now(which) < self.deadline,
+            None => matches!(self.step(world.time), Action::Wait(_)),
+        };
+        waits && self.data != Data::Begun
+    }
+
+    /// What can happen to it now.
+    pub fn events(&self, world: &World, rules: &Rules, which: usize, events: &mut Vec<Event>) {
+        if matches!(self.data, Data::Sent { .. }) {
+            events.push(Event::Lands(which));
+        }
+        if matches!(self.call, Some((_, Progress::Sent))) {
+            events.push(Event::Arrives(which));
+        }
+        if self.ended {
+            return;
+        }
+        if self.paused {
+            events.push(Event::GoesOn(which));
+            return;
+        }
+        if world.pauses > 0 {
+            events.push(Event::Pauses(which));
+        }
+        self.own_events(world, rules, which, events);
+    }
+
+    fn own_events(&self, world: &World, rules: &Rules, which: usize, events: &mut Vec<Event>) {
+        let now = world.now(which);
+        match &self.call {
+            Some((_, progress)) => {
+                if matches!(progress, Progress::Done(_)) {
+                    events.push(Event::IsAnswered(which));
+                }
+                if now >= self.deadline {
+                    events.push(Event::GivesUp(which));
+                }
+            }
+            None => match self.step(world.time) {
+                Action::Wait(_) => {}
+                Action::Lost(_) => events.push(Event::Acts(which)),
+                _ => {
+                    events.push(Event::Acts(which));
+                    if world.slow_calls > 0 {
+                        events.push(Event::ActsSlowly(which));
+                    }
+                }
+            },
+        }
+        match self.data {
+            Data::None if self.may_write(now, &rules.timing) => events.push(Event::BeginsToWrite(which)),
+            Data::Begun => events.push(Event::Sends(which)),
+            _ => {}
+        }
+    }
+
+    /// As `Election::sees` and `Election::answered`.
+    pub fn hears(&mut self, answer: Answer, now: Duration) {
+        let led = self.standing.held.is_some();
+        match answer {
+            Answer::Refused => self.standing.refused(),
+            Answer::Shows(object) => {
+                let tenure = object.as_ref().map_or(0, |object| object.tenure);
+                self.standing.sees(object.map(|object| object.record), now);
+                if !led && self.standing.held.is_some() {
+                    self.tenure = tenure;
+                }
+            }
+        }
+    }
+}
+
+impl World {
+    /// A replica does what `step` says; the call that it sends, if it does.
+    pub(super) fn act(&mut self, which: usize) -> Option<Call> {
+        let (time, now) = (self.time, self.now(which));
+        let replica = &mut self.replicas[which];
+        replica.deadline = now + replica.standing.patience(now, DEADLINE);
+        let base = match replica.step(time) {
+            Action::Wait(_) => return None,
+            Action::Lost(_) => {
+                replica.ended = true;
+                if replica.data == Data::Begun {
+                    replica.data = Data::None;
+                }
+                self.lost = true;
+                return None;
+            }
+            Action::Read => {
+                replica.standing.reads(now);
+                return Some(Call::Read);
+            }
+            Action::Create => None,
+            Action::Acquire(version) | Action::Renew(version) => Some(version),
+        };
+        let wall = replica.wall_error.map_or(Duration::ZERO, |error| time + error);
+        let mark = replica.standing.writes(now, Mark(wall.as_micros().try_into().unwrap()));
+        Some(Call::Write { base, mark })
+    }
+
+    /// The body of the write of a controller goes to the socket, if the fence is still open.
+    pub(super) fn send(&mut self, rules: &Rules, which: usize) {
+        let open = self.may_write(rules, which) || !rules.last_moment;
+        let replica = &mut self.replicas[which];
+        let sent = Data::Sent { at: self.time, tenure: replica.tenure };
+        replica.data = if open { sent } else { Data::None };
+    }
+}

@@ -1,0 +1,104 @@
+//! What of a state matters: two worlds with the same view behave the same for ever. Times count only relative to now,
+//! and not beyond the longest duration of the protocol; versions and marks only as far as they are compared; and it does
+//! not matter which replica is which.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    time::Duration,
+};
+
+use super::{
+    super::step::{Mark, Record, Seen},
+    World,
+    replica::{Answer, Call, Data, Progress, Replica, renewed},
+};
+
+/// Longer ago than this is long ago.
+const LONG: Duration = Duration::from_secs(16);
+/// Older versions than this are old; nobody compares two of them, but a replica its last two.
+const OLD: u32 = 8;
+
+fn age(now: Duration, then: Duration) -> Duration {
+    now.saturating_sub(then).min(LONG)
+}
+
+impl Hash for World {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.lease.as_ref().map(|lease| lease.tenure), self.begun, self.late_write, self.lost).hash(state);
+        (self.pauses, self.slow_calls, self.clock_changes).hash(state);
+        let mut replicas = [0, 1, 2].map(|which| self.view(&self.replicas[which]));
+        replicas.sort_unstable();
+        replicas.hash(state);
+    }
+}
+
+impl World {
+    /// How many versions ago.
+    fn version(&self, version: Option<&String>) -> Option<u32> {
+        version.map(|version| (self.versions - version.parse::<u32>().unwrap()).min(OLD))
+    }
+
+    /// What a replica makes of a record, and what others do.
+    fn record(&self, record: &Record, replica: &Replica) -> impl Hash + use<> {
+        let wall = replica.wall_error.map(|_| age(self.time, renewed(record)));
+        (holder(record, replica), self.version(Some(&record.version)), is_own(record.mark, replica), wall)
+    }
+
+    fn view(&self, replica: &Replica) -> u64 {
+        let mut state = DefaultHasher::new();
+        (replica.ahead, replica.paused, replica.ended, replica.tenure, replica.wall_error).hash(&mut state);
+        match replica.data {
+            Data::Sent { at, tenure } => (2, age(self.time, at), tenure).hash(&mut state),
+            other => other.hash(&mut state),
+        }
+        if let Some(zombie) = self.zombie.as_ref().filter(|zombie| zombie.me == replica.standing.me) {
+            (self.version(zombie.base.as_ref()), is_own(Some(zombie.mark), replica)).hash(&mut state);
+        }
+        self.lease.as_ref().map(|lease| self.record(&lease.record, replica)).hash(&mut state);
+        if !replica.ended {
+            self.hash_standing(replica, &mut state);
+            self.hash_call(replica, &mut state);
+        }
+        state.finish()
+    }
+
+    fn hash_standing(&self, replica: &Replica, state: &mut DefaultHasher) {
+        let (standing, now) = (&replica.standing, self.time + replica.ahead);
+        if let Seen::There { record, since } = &standing.seen {
+            (self.record(record, replica), age(now, *since)).hash(state);
+        }
+        std::mem::discriminant(&standing.seen).hash(state);
+        (standing.stale, standing.lost.is_some(), standing.held.map(|sent| age(now, sent))).hash(state);
+        standing.unanswered.map(|sent| age(now, sent.at)).hash(state);
+        (standing.read_from.saturating_sub(now), standing.write_from.saturating_sub(now)).hash(state);
+    }
+
+    fn hash_call(&self, replica: &Replica, state: &mut DefaultHasher) {
+        let Some((call, progress)) = &replica.call else { return };
+        replica.deadline.saturating_sub(self.time + replica.ahead).hash(state);
+        match call {
+            Call::Read => 0.hash(state),
+            Call::Write { base, .. } => (1, self.version(base.as_ref())).hash(state),
+        }
+        match progress {
+            Progress::Sent => 0.hash(state),
+            Progress::Done(Answer::Refused) => 1.hash(state),
+            Progress::Done(Answer::Shows(None)) => 2.hash(state),
+            Progress::Done(Answer::Shows(Some(object))) => {
+                let record = &object.record;
+                let known = matches!(&replica.standing.seen, Seen::There { record: seen, .. } if seen.version == record.version);
+                (3, self.record(record, replica), object.tenure, known).hash(state);
+            }
+        }
+    }
+}
+
+/// Nobody, the replica itself, or another one.
+fn holder(record: &Record, replica: &Replica) -> Option<bool> {
+    record.holder.as_ref().map(|holder| *holder == replica.standing.me)
+}
+
+/// True if it belongs to the write whose answer the replica lacks.
+fn is_own(mark: Option<Mark>, replica: &Replica) -> bool {
+    mark.is_some() && mark == replica.standing.unanswered.map(|sent| sent.mark)
+}

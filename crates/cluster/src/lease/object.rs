@@ -1,0 +1,134 @@
+//! The Lease object, as client-go reads and writes it. It decides which fields say what; what to write is decided in
+//! `step`.
+
+use std::time::Duration;
+
+use k8s_openapi::{
+    api::coordination::v1::{Lease, LeaseSpec},
+    apimachinery::pkg::apis::meta::v1::MicroTime,
+    jiff::Timestamp,
+};
+use kube::core::ObjectMeta;
+
+use super::step::{Mark, Record, TIMING};
+
+/// What the object says.
+pub(super) fn record(lease: &Lease) -> Record {
+    let spec = lease.spec.clone().unwrap_or_default();
+    let seconds = u64::try_from(spec.lease_duration_seconds.unwrap_or_default()).unwrap_or_default();
+    Record {
+        holder: spec.holder_identity.filter(|holder| !holder.is_empty()),
+        version: lease.metadata.resource_version.clone().unwrap_or_default(),
+        duration: Duration::from_secs(seconds),
+        mark: spec.renew_time.map(|time| Mark(time.0.as_microsecond())),
+    }
+}
+
+/// The wall clock, for `renewTime`.
+pub(super) fn wall_clock() -> Mark {
+    Mark(Timestamp::now().as_microsecond())
+}
+
+/// A Lease that `me` holds.
+pub(super) fn new(namespace: &str, name: &str, me: &str, mark: Mark) -> Lease {
+    let metadata =
+        ObjectMeta { namespace: Some(namespace.to_owned()), name: Some(name.to_owned()), ..ObjectMeta::default() };
+    let spec = LeaseSpec { lease_transitions: Some(0), ..held(LeaseSpec::default(), me, mark) };
+    Lease { metadata, spec: Some(LeaseSpec { acquire_time: time(mark), ..spec }) }
+}
+
+/// The Lease as it was read, held by `me` from now on or still. What else is in it stays.
+pub(super) fn holding(read: &Lease, me: &str, mark: Mark) -> Lease {
+    let before = read.spec.clone().unwrap_or_default();
+    let (mine, transitions) = (before.holder_identity.as_deref() == Some(me), before.lease_transitions.unwrap_or(0));
+    let mut spec = held(before, me, mark);
+    if !mine {
+        spec.acquire_time = time(mark);
+        spec.lease_transitions = Some(transitions.saturating_add(1));
+    }
+    Lease { metadata: read.metadata.clone(), spec: Some(spec) }
+}
+
+/// The Lease as it was read, for whoever wants it next.
+pub(super) fn released(read: &Lease, mark: Mark) -> Lease {
+    let before = read.spec.clone().unwrap_or_default();
+    let spec = LeaseSpec { lease_duration_seconds: Some(1), ..held(before, "", mark) };
+    Lease { metadata: read.metadata.clone(), spec: Some(spec) }
+}
+
+fn held(before: LeaseSpec, me: &str, mark: Mark) -> LeaseSpec {
+    LeaseSpec {
+        holder_identity: Some(me.to_owned()),
+        lease_duration_seconds: i32::try_from(TIMING.lease.as_secs()).ok(),
+        renew_time: time(mark),
+        ..before
+    }
+}
+
+fn time(mark: Mark) -> Option<MicroTime> {
+    Timestamp::from_microsecond(mark.0).ok().map(MicroTime)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn lease(spec: Value) -> Lease {
+        let metadata = json!({ "name": "l", "resourceVersion": "7", "labels": { "keep": "me" } });
+        serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).unwrap()
+    }
+
+    fn foreign() -> Lease {
+        lease(json!({
+            "holderIdentity": "other", "leaseDurationSeconds": 30, "leaseTransitions": 4,
+            "acquireTime": "2026-01-01T00:00:00.000000Z", "renewTime": "2026-01-01T00:00:09.000001Z",
+        }))
+    }
+
+    fn spec(lease: &Lease) -> Value {
+        serde_json::to_value(lease).unwrap()["spec"].clone()
+    }
+
+    const NEW_YEAR: Mark = Mark(1_767_225_600_000_000);
+
+    #[test]
+    fn a_lease_of_client_go_is_read() {
+        let record = record(&foreign());
+        assert_eq!((record.holder.as_deref(), &*record.version), (Some("other"), "7"));
+        assert_eq!((record.duration, record.mark), (Duration::from_secs(30), Some(Mark(NEW_YEAR.0 + 9_000_001))));
+    }
+
+    #[test]
+    fn what_is_missing_or_senseless_counts_as_nothing() {
+        let record = record(&lease(json!({ "holderIdentity": "", "leaseDurationSeconds": -3 })));
+        assert_eq!((record.holder, record.duration, record.mark), (None, Duration::ZERO, None));
+    }
+
+    #[test]
+    fn taking_over_counts_a_transition_and_renewing_does_not() {
+        let taken = holding(&foreign(), "me", NEW_YEAR);
+        let expected = json!({
+            "holderIdentity": "me", "leaseDurationSeconds": 15, "leaseTransitions": 5,
+            "acquireTime": "2026-01-01T00:00:00.000000Z", "renewTime": "2026-01-01T00:00:00.000000Z",
+        });
+        assert_eq!(spec(&taken), expected);
+        let renewed = spec(&holding(&taken, "me", Mark(NEW_YEAR.0 + 2_000_000)));
+        assert_eq!((&renewed["leaseTransitions"], &renewed["acquireTime"]), (&json!(5), &expected["acquireTime"]));
+        assert_eq!(renewed["renewTime"], "2026-01-01T00:00:02.000000Z");
+        assert_eq!(taken.metadata, foreign().metadata);
+    }
+
+    #[test]
+    fn a_new_one_begins_without_transitions() {
+        let spec = spec(&new("n", "l", "me", NEW_YEAR));
+        assert_eq!((&spec["leaseTransitions"], &spec["acquireTime"]), (&json!(0), &spec["renewTime"]));
+    }
+
+    #[test]
+    fn a_released_one_is_free_at_once() {
+        let record = record(&released(&foreign(), NEW_YEAR));
+        assert_eq!((record.holder, record.duration), (None, Duration::from_secs(1)));
+    }
+}

@@ -1,0 +1,74 @@
+//! The rules of our CRDs in CEL, evaluated without copying objects. It knows the part of CEL that our rules use and
+//! refuses the rest when a kind is installed.
+//!
+//! The crate `kube-cel` evaluates all of CEL, but copies each object into values of its own for every rule; that costs
+//! more than a whole simulated call may.
+
+mod evaluate;
+mod parse;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::schema::Node;
+use parse::Expression;
+
+/// A constant in an expression.
+#[derive(Clone, Debug)]
+pub(crate) enum Literal {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Double(f64),
+    Text(String),
+}
+
+/// An expression, ready to be evaluated.
+#[derive(Debug)]
+pub(crate) struct Program {
+    expression: Expression,
+    /// Whether it says anything about the object before the write.
+    pub(crate) uses_old: bool,
+}
+
+/// What a rule is about.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    /// The value and its schema.
+    pub(crate) this: &'a Value,
+    /// The value before the write.
+    pub(crate) old: Option<&'a Value>,
+    /// The schema of both.
+    pub(crate) schema: &'a Node,
+    /// `oldSelf` may be absent: it is an optional value.
+    pub(crate) optional_old: bool,
+}
+
+impl Program {
+    /// Reads an expression.
+    pub(crate) fn new(text: &str) -> Result<Self, String> {
+        let expression = parse::parse(text)?;
+        let mut free = BTreeSet::new();
+        evaluate::free_names(&expression, &mut free);
+        let uses_old = free.remove("oldSelf");
+        free.retain(|name| name != "self" && !evaluate::TYPES.contains(&name.as_str()));
+        match free.first() {
+            None => Ok(Self { expression, uses_old }),
+            Some(name) => Err(format!("{name} is not known here")),
+        }
+    }
+
+    /// Whether the rule holds; an error is one of the evaluation.
+    pub(crate) fn holds(&self, scope: Scope<'_>) -> Result<bool, String> {
+        evaluate::truth(&self.expression, scope)
+    }
+
+    /// The text that the expression makes.
+    pub(crate) fn text(&self, scope: Scope<'_>) -> Result<String, String> {
+        evaluate::text(&self.expression, scope)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! What the API server says of itself: its version, what it serves, and what somebody may do.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use serde_json::{Value, json};
+
+use crate::{
+    faults::Verb,
+    kinds::KindInfo,
+    refusal::Refusal,
+    request::{Call, Target},
+};
+
+/// The version that it says it has.
+const VERSION: (&str, &str) = ("1", "36");
+
+/// A right that somebody, or everybody, does not have.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Denied {
+    pub(crate) who: Option<String>,
+    pub(crate) verb: String,
+    pub(crate) group: String,
+    /// With the subresource, as in `reservations/status`.
+    pub(crate) resource: String,
+}
+
+/// What is at a path that is none of objects.
+pub(crate) fn look<'a>(path: &str, kinds: impl Iterator<Item = &'a Arc<KindInfo>>) -> Result<Value, Refusal> {
+    let kinds: Vec<&KindInfo> = kinds.map(|kind| &**kind).collect();
+    let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let groups: BTreeSet<_> = kinds.iter().map(|kind| (kind.group.as_str(), kind.version.as_str())).collect();
+    let found = match segments.as_slice() {
+        ["version"] => Some(version()),
+        ["api"] => Some(json!({ "kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [] })),
+        ["api", "v1"] => Some(resources("v1", Vec::new())),
+        ["apis"] => {
+            let groups: Vec<_> = groups.iter().map(|(name, version)| group(name, version)).collect();
+            Some(json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups }))
+        }
+        ["apis", name] => groups.iter().find(|(group, _)| group == name).map(|(name, version)| group(name, version)),
+        ["apis", "authorization.k8s.io", "v1"] => {
+            let review = json!({ "name": "selfsubjectaccessreviews", "singularName": "selfsubjectaccessreview",
+                                 "namespaced": false, "kind": "SelfSubjectAccessReview", "verbs": ["create"] });
+            Some(resources("authorization.k8s.io/v1", vec![review]))
+        }
+        ["apis", group, version] => served(&kinds, group, version),
+        _ => None,
+    };
+    found.ok_or_else(Refusal::page_not_found)
+}
+
+fn version() -> Value {
+    let (major, minor) = VERSION;
+    json!({ "major": major, "minor": minor, "gitVersion": format!("v{major}.{minor}.0"), "gitCommit": "double",
+            "gitTreeState": "clean", "buildDate": "2026-01-01T00:00:00Z", "goVersion": "none", "compiler": "none",
+            "platform": "memory" })
+}
+
+fn group(name: &str, version: &str) -> Value {
+    let version = json!({ "groupVersion": format!("{name}/{version}"), "version": version });
+    json!({ "kind": "APIGroup", "apiVersion": "v1", "name": name, "versions": [version], "preferredVersion": version })
+}
+
+fn resources(group_version: &str, resources: Vec<Value>) -> Value {
+    json!({ "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": resources })
+}
+
+fn served(kinds: &[&KindInfo], group: &str, version: &str) -> Option<Value> {
+    let kinds: Vec<_> = kinds.iter().filter(|kind| kind.group == group && kind.version == version).collect();
+    let first = kinds.first()?;
+    Some(resources(&first.group_version(), kinds.iter().flat_map(|kind| entries(kind)).collect()))
+}
+
+fn entries(kind: &KindInfo) -> Vec<Value> {
+    let entry = |name: String, verbs: &[&str]| {
+        json!({ "name": name, "singularName": kind.singular, "namespaced": kind.namespaced, "kind": kind.kind,
+                "verbs": verbs })
+    };
+    let all = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+    let mut entries = vec![entry(kind.plural.clone(), &all)];
+    if kind.status {
+        let mut status = entry(format!("{}/status", kind.plural), &["get", "patch", "update"]);
+        status["singularName"] = json!("");
+        entries.push(status);
+    }
+    entries
+}
+
+/// Whether somebody may do what a call asks for.
+pub(crate) fn check(denied: &BTreeSet<Denied>, who: &str, call: &Call) -> Result<(), Refusal> {
+    let Target::Objects { kind, namespace, name, status } = &call.target else { return Ok(()) };
+    if denied.is_empty() || call.verb == Verb::Look {
+        return Ok(());
+    }
+    let segments: Vec<&str> = kind.split('/').collect();
+    let ["", "apis", group, _, plural] = segments.as_slice() else { return Ok(()) };
+    let resource = if *status { format!("{plural}/status") } else { (*plural).to_owned() };
+    if may(denied, who, call.verb.right(), group, &resource) {
+        return Ok(());
+    }
+    let place = if namespace.is_empty() {
+        "at the cluster scope".to_owned()
+    } else {
+        format!("in the namespace {namespace:?}")
+    };
+    let object = if name.is_empty() { String::new() } else { format!(" {name:?}") };
+    let message = format!(
+        "{plural}.{group}{object} is forbidden: User {who:?} cannot {} resource {resource:?} in API group {group:?} {place}",
+        call.verb.right()
+    );
+    Err(Refusal::new(403, "Forbidden", name, message))
+}
+
+fn may(denied: &BTreeSet<Denied>, who: &str, verb: &str, group: &str, resource: &str) -> bool {
+    !denied.iter().any(|right| {
+        right.who.as_deref().is_none_or(|denied| denied == who)
+            && (right.verb == verb || right.verb == "*")
+            && right.group == group
+            && right.resource == resource
+    })
+}
+
+/// The answer to a question what somebody may do.
+pub(crate) fn review(denied: &BTreeSet<Denied>, who: &str, path: &str, body: &Value) -> Result<Value, Refusal> {
+    if path != "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews" {
+        return Err(Refusal::page_not_found());
+    }
+    let attributes = &body["spec"]["resourceAttributes"];
+    let text = |key: &str| attributes[key].as_str().unwrap_or_default();
+    let resource = match text("subresource") {
+        "" => text("resource").to_owned(),
+        sub => format!("{}/{sub}", text("resource")),
+    };
+    let mut answer = body.clone();
+    answer["status"] = json!({ "allowed": may(denied, who, text("verb"), text("group"), &resource) });
+    Ok(answer)
+}

@@ -1,0 +1,141 @@
+//! Which kinds there are: those of our CRDs, and Leases and Events, which are namespaced and built into the API server.
+
+use std::sync::{Arc, OnceLock};
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::{Value, json};
+
+use crate::schema::Node;
+
+/// A kind that can be served.
+#[derive(Debug)]
+pub(crate) struct KindInfo {
+    /// Where its objects are: `/apis/<group>/<version>/<plural>`.
+    pub(crate) path: String,
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) plural: String,
+    pub(crate) singular: String,
+    pub(crate) kind: String,
+    pub(crate) list_kind: String,
+    pub(crate) namespaced: bool,
+    /// It has a `/status` of its own.
+    pub(crate) status: bool,
+    /// It comes from a CRD: generations are counted.
+    pub(crate) custom: bool,
+    /// Fields that a list can select by, besides the name and the namespace, each with its JSON pointer.
+    pub(crate) selectable: Vec<(String, String)>,
+    pub(crate) schema: Node,
+}
+
+impl KindInfo {
+    /// `reservations.cortex.cloud`, as it stands in messages.
+    pub(crate) fn resource(&self) -> String {
+        format!("{}.{}", self.plural, self.group)
+    }
+
+    /// `cortex.cloud/v1alpha1`.
+    pub(crate) fn group_version(&self) -> String {
+        format!("{}/{}", self.group, self.version)
+    }
+
+    fn custom(crd: &CustomResourceDefinition) -> Result<Self, String> {
+        let (group, names) = (crd.spec.group.clone(), &crd.spec.names);
+        let version = crd.spec.versions.first().ok_or("there is no version")?;
+        let schema = version.schema.as_ref().and_then(|schema| schema.open_api_v3_schema.as_ref());
+        let schema = serde_json::to_value(schema).map_err(|error| error.to_string())?;
+        let field = |path: &str| (path.trim_start_matches('.').to_owned(), path.replace('.', "/"));
+        let selectable = version.selectable_fields.iter().flatten().map(|one| field(&one.json_path)).collect();
+        Ok(Self {
+            path: format!("/apis/{group}/{}/{}", version.name, names.plural),
+            group,
+            version: version.name.clone(),
+            plural: names.plural.clone(),
+            singular: names.singular.clone().unwrap_or_else(|| names.kind.to_lowercase()),
+            kind: names.kind.clone(),
+            list_kind: names.list_kind.clone().unwrap_or_else(|| format!("{}List", names.kind)),
+            namespaced: crd.spec.scope == "Namespaced",
+            status: version.subresources.as_ref().is_some_and(|all| all.status.is_some()),
+            custom: true,
+            selectable,
+            schema: Node::compile(&schema)?,
+        })
+    }
+
+    fn built_in(group: &str, kind: &str, schema: &Value) -> Result<Self, String> {
+        let singular = kind.to_lowercase();
+        let plural = format!("{singular}s");
+        Ok(Self {
+            path: format!("/apis/{group}/v1/{plural}"),
+            group: group.to_owned(),
+            version: "v1".to_owned(),
+            plural,
+            singular,
+            kind: kind.to_owned(),
+            list_kind: format!("{kind}List"),
+            namespaced: true,
+            status: false,
+            custom: false,
+            selectable: Vec::new(),
+            schema: Node::compile(schema)?,
+        })
+    }
+}
+
+/// All kinds that a server begins with, or what of a schema or of a rule is not understood. Made once.
+pub(crate) fn all() -> Result<&'static [Arc<KindInfo>], String> {
+    static ALL: OnceLock<Result<Vec<Arc<KindInfo>>, String>> = OnceLock::new();
+    ALL.get_or_init(made).as_deref().map_err(Clone::clone)
+}
+
+fn made() -> Result<Vec<Arc<KindInfo>>, String> {
+    let mut kinds = Vec::new();
+    for crd in berth_crds::generate::all() {
+        let kind = KindInfo::custom(&crd).map_err(|problem| format!("{}: {problem}", crd.spec.names.kind))?;
+        kinds.push(Arc::new(kind));
+    }
+    kinds.push(Arc::new(KindInfo::built_in("coordination.k8s.io", "Lease", &lease())?));
+    kinds.push(Arc::new(KindInfo::built_in("events.k8s.io", "Event", &event())?));
+    Ok(kinds)
+}
+
+fn lease() -> Value {
+    let (text, time) = (json!({ "type": "string" }), json!({ "type": "string", "format": "date-time" }));
+    let count = |least: i32| json!({ "type": "integer", "format": "int32", "minimum": least });
+    json!({ "type": "object", "properties": { "spec": { "type": "object", "default": {}, "properties": {
+        "holderIdentity": text, "leaseDurationSeconds": count(1), "leaseTransitions": count(0),
+        "acquireTime": time, "renewTime": time, "preferredHolder": text, "strategy": text,
+    } } } })
+}
+
+fn event() -> Value {
+    let text = |most: u32| json!({ "type": "string", "maxLength": most });
+    let needed = |most: u32| json!({ "type": "string", "minLength": 1, "maxLength": most });
+    let time = json!({ "type": "string", "format": "date-time" });
+    let object = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    let count = json!({ "type": "integer", "format": "int32", "minimum": 2 });
+    json!({ "type": "object",
+        "required": ["eventTime", "reportingController", "reportingInstance", "action", "reason", "type"],
+        "properties": {
+            "eventTime": time, "reportingController": needed(253), "reportingInstance": needed(128),
+            "action": needed(128), "reason": needed(128), "note": text(1024),
+            "type": { "type": "string", "enum": ["Normal", "Warning"] }, "regarding": object, "related": object,
+            "series": { "type": "object", "required": ["count", "lastObservedTime"],
+                        "properties": { "count": count, "lastObservedTime": time } },
+            "deprecatedSource": object, "deprecatedFirstTimestamp": time, "deprecatedLastTimestamp": time,
+            "deprecatedCount": { "type": "integer" },
+        } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_of_our_crds_is_evaluated() {
+        let written = serde_json::to_string(&berth_crds::generate::all()).unwrap().matches("\"rule\":").count();
+        let compiled: usize = all().unwrap().iter().map(|kind| kind.schema.rules()).sum();
+        assert!(written > 20, "{written}");
+        assert_eq!(written, compiled);
+    }
+}

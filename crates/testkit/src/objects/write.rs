@@ -1,0 +1,315 @@
+//! Which writes are refused, what the API server adds to an object, and when an object is gone.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Object, Objects};
+use crate::{
+    kinds::KindInfo,
+    meta, patch,
+    refusal::Refusal,
+    schema::{self, Path, Problem, Problems},
+};
+
+/// Letters of made names, as the real server takes them.
+const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// What must be so for a deletion.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Preconditions {
+    uid: Option<String>,
+    version: Option<String>,
+}
+
+impl Preconditions {
+    /// As they stand in the options of a deletion.
+    pub(crate) fn of(value: &Value) -> Self {
+        let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+        Self { uid: text("uid"), version: text("resourceVersion") }
+    }
+
+    fn check(&self, kind: &KindInfo, name: &str, object: &Value) -> Result<(), Refusal> {
+        let wanted = [("UID", "uid", &self.uid), ("ResourceVersion", "resourceVersion", &self.version)];
+        for (label, key, wanted) in wanted {
+            let is = meta::text(object, key).unwrap_or_default();
+            if let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != is) {
+                let why =
+                    format!("Precondition failed: {label} in precondition: {wanted}, {label} in object meta: {is}");
+                return Err(Refusal::conflict(kind, name, &why));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Which part of an object a write is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    Main,
+    Status,
+}
+
+/// How an object is to be changed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Change<'a> {
+    Merge(&'a Value),
+    Json(&'a Value),
+    Replace(&'a Value),
+}
+
+/// How closely a write is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// As one that comes over the network.
+    Sent,
+    /// The same, and nothing is kept.
+    DryRun,
+    /// A new object keeps its status.
+    WithStatus,
+    /// Whatever it is, as it was stored before there were rules; a new object keeps its status.
+    Raw,
+}
+
+/// The key of an object among those of its kind.
+pub(crate) fn key(namespace: &str, name: &str) -> String {
+    if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
+}
+
+impl Objects {
+    pub(crate) fn create(
+        &mut self,
+        path: &str,
+        namespace: &str,
+        mut object: Value,
+        mode: Mode,
+    ) -> Result<Object, Refusal> {
+        let kind = self.kind(path)?.clone();
+        meta::check_place(&kind, &mut object, namespace, None)?;
+        let name = self.name_of_new(&kind, &mut object)?;
+        if meta::version(&object).is_some() && matches!(mode, Mode::Sent | Mode::DryRun) {
+            let message = "resourceVersion should not be set on objects to be created";
+            return Err(Refusal::bad_request(message));
+        }
+        if kind.status && matches!(mode, Mode::Sent | Mode::DryRun) {
+            patch::put(&mut object, "status", None);
+        }
+        meta::tidy(&mut object)?;
+        self.give_identity(&kind, &mut object);
+        judge(&kind, &name, &mut object, None, mode)?;
+        let key = key(namespace, &name);
+        if self.shelf(path)?.objects.contains_key(&key) {
+            return Err(Refusal::exists(&kind, &name));
+        }
+        if mode == Mode::DryRun {
+            return Ok(Object::new(object));
+        }
+        Ok(self.put(path, &key, object))
+    }
+
+    /// The name that it has or gets.
+    fn name_of_new(&mut self, kind: &KindInfo, object: &mut Value) -> Result<String, Refusal> {
+        if let Some(name) = meta::text(object, "name") {
+            return Ok(name.to_owned());
+        }
+        let Some(beginning) = meta::text(object, "generateName") else {
+            let mut problems = Problems::default();
+            let name = Path::Field(&Path::Root, "metadata");
+            let name = Path::Field(&name, "name");
+            problems.add(Problem::Required, &name, "Required value: name or generateName is required");
+            return Err(Refusal::invalid(kind, "", &problems));
+        };
+        let name = format!("{beginning}{}", letters(self.next_number()));
+        object["metadata"]["name"] = json!(name);
+        Ok(name)
+    }
+
+    fn give_identity(&mut self, kind: &KindInfo, object: &mut Value) {
+        let metadata = &mut object["metadata"];
+        metadata["uid"] = json!(format!("00000000-0000-4000-8000-{:012x}", self.next_number()));
+        metadata["creationTimestamp"] = json!(self.now());
+        for key in ["deletionTimestamp", "deletionGracePeriodSeconds", "generation", "resourceVersion"] {
+            patch::put(metadata, key, None);
+        }
+        if kind.custom {
+            metadata["generation"] = json!(1);
+        }
+    }
+
+    pub(crate) fn get(&self, path: &str, namespace: &str, name: &str) -> Result<&Object, Refusal> {
+        let shelf = self.shelf(path)?;
+        let object = match namespace {
+            "" => shelf.objects.get(name),
+            _ => shelf.objects.get(&key(namespace, name)),
+        };
+        object.ok_or_else(|| Refusal::not_found(&shelf.kind, name))
+    }
+
+    /// Gives the object as it is then; it may be gone.
+    pub(crate) fn update(
+        &mut self,
+        path: &str,
+        (namespace, name): (&str, &str),
+        endpoint: Endpoint,
+        change: Change<'_>,
+        mode: Mode,
+    ) -> Result<Object, Refusal> {
+        let kind = self.kind(path)?.clone();
+        if endpoint == Endpoint::Status && !kind.status {
+            return Err(Refusal::page_not_found());
+        }
+        if let (Change::Replace(object), false) = (change, kind.custom)
+            && self.get(path, namespace, name).is_err()
+        {
+            // Leases and Events are created by this as well.
+            return self.create(path, namespace, object.clone(), mode);
+        }
+        let old = self.get(path, namespace, name)?.clone();
+        let mut new = changed(&kind, &old.value, endpoint, change)?;
+        meta::check_place(&kind, &mut new, namespace, Some(name))?;
+        check_preconditions(&kind, name, &old.value, &new, endpoint, change)?;
+        limit(&kind, &old.value, &mut new, endpoint);
+        meta::keep_fixed(&mut new, &old.value);
+        meta::tidy(&mut new)?;
+        judge(&kind, name, &mut new, Some(&old.value), mode)?;
+        if new == *old.value {
+            return Ok(old);
+        }
+        if changes_spec(&old.value, &new) {
+            meta::next_generation(&mut new);
+        }
+        if mode == Mode::DryRun {
+            return Ok(Object::new(new));
+        }
+        let object = self.put_or_end(path, &key(namespace, name), new);
+        Ok(object)
+    }
+
+    /// Stores an object, or lets it go when it is being deleted and nothing keeps it any more.
+    fn put_or_end(&mut self, path: &str, key: &str, new: Value) -> Object {
+        if !meta::is_dying(&new) || !meta::finalizers(&new).is_empty() {
+            return self.put(path, key, new);
+        }
+        self.remove(path, key, Some(new.clone())).unwrap_or_else(|| Object::new(new))
+    }
+
+    /// Gives the object while it stays, and nothing when it is gone.
+    pub(crate) fn delete(
+        &mut self,
+        path: &str,
+        (namespace, name): (&str, &str),
+        preconditions: &Preconditions,
+    ) -> Result<(Object, bool), Refusal> {
+        let kind = self.kind(path)?.clone();
+        let object = self.get(path, namespace, name)?.clone();
+        preconditions.check(&kind, name, &object.value)?;
+        let key = key(namespace, name);
+        if meta::finalizers(&object.value).is_empty() {
+            self.remove(path, &key, None);
+            return Ok((object, false));
+        }
+        if meta::is_dying(&object.value) {
+            return Ok((object, true));
+        }
+        let mut dying = Value::clone(&object.value);
+        dying["metadata"]["deletionTimestamp"] = json!(self.now());
+        dying["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+        meta::next_generation(&mut dying);
+        Ok((self.put(path, &key, dying), true))
+    }
+}
+
+/// A number in letters, always five of them.
+fn letters(number: u64) -> String {
+    let base = LETTERS.len() as u64;
+    let digit = |place: u32| char::from(LETTERS[usize::try_from(number / base.pow(place) % base).unwrap_or_default()]);
+    (0..5).rev().map(digit).collect()
+}
+
+fn changed(kind: &KindInfo, old: &Value, endpoint: Endpoint, change: Change<'_>) -> Result<Value, Refusal> {
+    match change {
+        Change::Replace(new) => Ok(new.clone()),
+        Change::Merge(body) if !body.is_object() => Err(Refusal::bad_request("a merge patch is an object")),
+        Change::Merge(body) => {
+            let mut new = old.clone();
+            patch::merge(&mut new, body);
+            Ok(new)
+        }
+        Change::Json(body) => {
+            let mut new = old.clone();
+            patch::apply(&mut new, body).map_err(|refusal| refusal.of(kind))?;
+            Ok(new)
+        }
+    }
+    .map(|mut new| {
+        if endpoint == Endpoint::Status && new.get("metadata").is_none() {
+            new["metadata"] = json!({});
+        }
+        new
+    })
+}
+
+fn check_preconditions(
+    kind: &KindInfo,
+    name: &str,
+    old: &Value,
+    new: &Value,
+    endpoint: Endpoint,
+    change: Change<'_>,
+) -> Result<(), Refusal> {
+    match meta::version(new) {
+        Some(version) if Some(version) != meta::version(old) => return Err(Refusal::modified(kind, name)),
+        None if kind.group != "events.k8s.io" && matches!(change, Change::Replace(_)) => {
+            let mut problems = Problems::default();
+            let path = Path::Field(&Path::Root, "metadata");
+            let text = "Invalid value: 0: must be specified for an update";
+            problems.add(Problem::Invalid, &Path::Field(&path, "resourceVersion"), text);
+            return Err(Refusal::invalid(kind, name, &problems));
+        }
+        _ => {}
+    }
+    // As the real one: nobody compares the uid in a write of the status.
+    let (wanted, is) = (meta::text(new, "uid"), meta::text(old, "uid"));
+    if endpoint == Endpoint::Main && wanted.is_some() && wanted != is {
+        let [wanted, is] = [wanted, is].map(Option::unwrap_or_default);
+        let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {is}");
+        return Err(Refusal::conflict(kind, name, &why));
+    }
+    Ok(())
+}
+
+/// Takes the part that the endpoint is not for from the old object.
+fn limit(kind: &KindInfo, old: &Value, new: &mut Value, endpoint: Endpoint) {
+    match endpoint {
+        Endpoint::Main if kind.status => patch::put(new, "status", old.get("status")),
+        Endpoint::Main => {}
+        Endpoint::Status => {
+            let status = new.get_mut("status").map(Value::take);
+            let mut whole = old.clone();
+            match status {
+                Some(status) => whole["status"] = status,
+                None => patch::put(&mut whole, "status", None),
+            }
+            *new = whole;
+        }
+    }
+}
+
+/// Completes a new version of an object and finds out whether it may be stored.
+fn judge(kind: &Arc<KindInfo>, name: &str, object: &mut Value, old: Option<&Value>, mode: Mode) -> Result<(), Refusal> {
+    if mode == Mode::Raw {
+        return Ok(());
+    }
+    schema::prepare(&kind.schema, object);
+    let mut problems = Problems::default();
+    meta::check(object, old, &mut problems);
+    problems.all.append(&mut schema::check(&kind.schema, object, old).all);
+    if problems.is_empty() { Ok(()) } else { Err(Refusal::invalid(kind, name, &problems)) }
+}
+
+/// Everything besides metadata and status counts.
+fn changes_spec(old: &Value, new: &Value) -> bool {
+    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return true };
+    let counts = |key: &&String| *key != "metadata" && *key != "status";
+    old.keys().chain(new.keys()).filter(counts).any(|key| old.get(key) != new.get(key))
+}

@@ -1,0 +1,269 @@
+//! One request from its arrival to its answer: what it meets on the way, when it takes effect, and what the log says of
+//! it. What it does when it takes effect is in `verbs`.
+
+use std::{convert::Infallible, future, io, pin::Pin, sync::Arc, task, time::Duration};
+
+use bytes::Bytes;
+use http::{Request, Response, header};
+use http_body::Frame;
+use kube::client::Body;
+use tokio::{sync::oneshot, time::sleep};
+
+use super::{Server, State, verbs::Answer};
+use crate::{
+    discovery,
+    faults::{Fault, Verb},
+    log::Outcome,
+    refusal::Refusal,
+    request::Call,
+    watch::{Open, Watch},
+};
+
+/// The body of an answer.
+pub(crate) enum Lines {
+    Whole(Option<Bytes>),
+    Watch(Box<Watch>),
+}
+
+impl http_body::Body for Lines {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut task::Context<'_>,
+    ) -> task::Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        match self.get_mut() {
+            Self::Whole(bytes) => task::Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Watch(watch) => Pin::new(&mut **watch).poll_frame(context),
+        }
+    }
+}
+
+/// What the client gets.
+enum Reply {
+    Answer(Response<Lines>),
+    Hang,
+    Broken(io::ErrorKind),
+}
+
+/// A request that has arrived.
+struct Arrived {
+    number: usize,
+    fate: Fate,
+    before: Duration,
+    after: Duration,
+}
+
+/// What it meets before it takes effect.
+enum Fate {
+    /// It takes effect, with this fault if there is one.
+    Acts(Option<Fault>),
+    Hangs,
+    /// The server is away.
+    Refused,
+}
+
+impl Server {
+    pub(super) async fn serve(self, who: Arc<str>, request: Request<Body>) -> Result<Response<Lines>, io::Error> {
+        let (call, refusal) = Call::read(request).await;
+        let hooks = self.lock().rules.hooks(&who, call.verb, &call.path);
+        hooks.into_iter().for_each(|hook| hook(&self));
+        let arrived = self.arrive(&who, &call);
+        let reply = match arrived.fate {
+            Fate::Hangs => Reply::Hang,
+            Fate::Refused => Reply::Broken(io::ErrorKind::ConnectionRefused),
+            Fate::Acts(_) if arrived.before + arrived.after > Duration::ZERO => {
+                self.later(who, call, refusal, arrived).await
+            }
+            Fate::Acts(fault) => self.act(&who, call, refusal, fault, arrived.number),
+        };
+        match reply {
+            Reply::Answer(response) => Ok(response),
+            Reply::Hang => {
+                let never: Infallible = future::pending().await;
+                match never {}
+            }
+            Reply::Broken(kind) => Err(io::Error::new(kind, "the connection is broken")),
+        }
+    }
+
+    /// A request that takes time takes effect even if its client does not wait for that.
+    async fn later(self, who: Arc<str>, call: Call, refusal: Option<Refusal>, arrived: Arrived) -> Reply {
+        let (sender, receiver) = oneshot::channel();
+        let Arrived { number, before, after, fate } = arrived;
+        let Fate::Acts(fault) = fate else { return Reply::Hang };
+        tokio::spawn(async move {
+            sleep(before).await;
+            let reply = self.act(&who, call, refusal, fault, number);
+            sleep(after).await;
+            // Nobody waits any more: that is what is simulated.
+            drop(sender.send(reply));
+        });
+        receiver.await.unwrap_or(Reply::Hang)
+    }
+
+    fn arrive(&self, who: &Arc<str>, call: &Call) -> Arrived {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let number = state.log.begin(self.started.elapsed(), who, call);
+        let mut arrived = Arrived { number, fate: Fate::Acts(None), before: Duration::ZERO, after: Duration::ZERO };
+        if state.away {
+            state.count("away");
+            state.log.end(number, Outcome::Cut, false);
+            arrived.fate = Fate::Refused;
+            return arrived;
+        }
+        if state.meets_stop(who, call.verb) {
+            state.log.end(number, Outcome::Hangs, false);
+            self.stopped.notify_waiters();
+            arrived.fate = Fate::Hangs;
+            return arrived;
+        }
+        let fault = state.rules.fault(who, call.verb, &call.path, &mut state.random);
+        if let Some(latency) = &state.latency {
+            arrived.before = state.random.duration(&latency.before);
+            arrived.after = state.random.duration(&latency.after);
+            state.count("latency");
+        }
+        if let Some(fault) = fault {
+            state.count(fault.name());
+            if let Fault::Slow { before, after } = fault {
+                (arrived.before, arrived.after) = (before, after);
+            }
+        }
+        arrived.fate = Fate::Acts(fault);
+        arrived
+    }
+
+    fn act(
+        &self,
+        who: &Arc<str>,
+        mut call: Call,
+        refusal: Option<Refusal>,
+        fault: Option<Fault>,
+        number: usize,
+    ) -> Reply {
+        let mut state = self.lock();
+        let state = &mut *state;
+        if state.meets_stop(who, call.verb) {
+            state.log.end(number, Outcome::Hangs, false);
+            self.stopped.notify_waiters();
+            return Reply::Hang;
+        }
+        let before = state.objects.version();
+        let (answer, outcome) = state.outcome(who, &mut call, refusal, fault);
+        let changed = state.objects.version() > before;
+        state.log.end(number, outcome, changed);
+        if changed && state.stops_now(who) {
+            state.log.end(number, Outcome::Hangs, true);
+            self.stopped.notify_waiters();
+            return Reply::Hang;
+        }
+        match outcome {
+            Outcome::Answered(_) => self.reply(state, who, &call, answer, fault),
+            Outcome::Cut => Reply::Broken(io::ErrorKind::ConnectionReset),
+            Outcome::Hangs | Outcome::Open => Reply::Hang,
+        }
+    }
+
+    fn reply(&self, state: &mut State, who: &Arc<str>, call: &Call, answer: Answer, fault: Option<Fault>) -> Reply {
+        let mut response = Response::builder().status(answer.code()).header(header::CONTENT_TYPE, answer.content());
+        if let Answer::Refused(refusal) = &answer
+            && let Some(seconds) = refusal.details.get("retryAfterSeconds")
+        {
+            response = response.header(header::RETRY_AFTER, seconds.to_string());
+        }
+        let body = match answer {
+            Answer::Text(_, bytes) => Lines::Whole(Some(bytes)),
+            Answer::Refused(refusal) => Lines::Whole(Some(refusal.bytes())),
+            Answer::Watch(plan) => {
+                state.watches += 1;
+                let number = state.watches;
+                state.open.insert(number, Open { path: call.path.clone(), end: None });
+                let late = state.lateness.clone().map(|range| state.random.duration(&range));
+                if late.is_some() {
+                    state.count("watch late");
+                }
+                let watch = Watch::new(self.clone(), number, who.clone(), plan, fault, late.unwrap_or_default());
+                Lines::Watch(Box::new(watch))
+            }
+        };
+        response.body(body).map_or(Reply::Broken(io::ErrorKind::InvalidData), Reply::Answer)
+    }
+}
+
+impl State {
+    /// True if the end has come for this client, or comes with this request.
+    fn meets_stop(&mut self, who: &str, verb: Verb) -> bool {
+        let mut met = false;
+        for stop in self.stops.iter_mut().filter(|stop| stop.is_for(who)) {
+            stop.reached |= stop.left == 0 && (!stop.before || verb.is_write());
+            met |= stop.reached;
+        }
+        if met {
+            self.count("stop");
+        }
+        met
+    }
+
+    /// Counts a write that took effect. True if it was the last.
+    fn stops_now(&mut self, who: &str) -> bool {
+        let mut last = false;
+        for stop in self.stops.iter_mut().filter(|stop| stop.is_for(who)) {
+            stop.left = stop.left.saturating_sub(1);
+            stop.reached |= stop.left == 0 && !stop.before;
+            last |= stop.reached;
+        }
+        if last {
+            self.count("stop");
+        }
+        last
+    }
+
+    fn outcome(
+        &mut self,
+        who: &str,
+        call: &mut Call,
+        refusal: Option<Refusal>,
+        fault: Option<Fault>,
+    ) -> (Answer, Outcome) {
+        let said = |code: u16, reason, message: &str| Some(Refusal::new(code, reason, "", message));
+        let instead = match fault {
+            Some(Fault::Unauthorized) => said(401, "Unauthorized", "Unauthorized"),
+            Some(Fault::Forbidden) => said(403, "Forbidden", "it is forbidden"),
+            Some(Fault::Conflict) => said(409, "Conflict", "the object has been modified"),
+            Some(Fault::Gone) => said(410, "Expired", "too old resource version"),
+            Some(Fault::TooMany { retry_after }) => Some(too_many(retry_after)),
+            Some(Fault::Internal) => said(500, "InternalError", "etcdserver: request timed out"),
+            Some(Fault::Unavailable) => said(503, "ServiceUnavailable", "the server is currently unable to handle it"),
+            Some(Fault::Timeout) => said(504, "Timeout", "the server did not answer in time"),
+            Some(Fault::Hang) => return (Answer::nothing(), Outcome::Hangs),
+            Some(Fault::CutBefore) => return (Answer::nothing(), Outcome::Cut),
+            _ => None,
+        };
+        let stale = if let Some(Fault::Stale { versions }) = fault { versions } else { 0 };
+        let forbidden = || discovery::check(&self.denied, who, call).err();
+        let answer = match refusal.or(instead).or_else(forbidden) {
+            Some(refusal) => Answer::Refused(refusal),
+            None => self.effect(who, call, stale).unwrap_or_else(Answer::Refused),
+        };
+        match fault {
+            Some(Fault::LoseAnswer) => (answer, Outcome::Cut),
+            Some(Fault::TimeoutAfterwards) => {
+                let refusal = Refusal::new(504, "Timeout", "", "the server did not answer in time");
+                (Answer::Refused(refusal), Outcome::Answered(504))
+            }
+            _ => {
+                let code = answer.code();
+                (answer, Outcome::Answered(code))
+            }
+        }
+    }
+}
+
+fn too_many(retry_after: u32) -> Refusal {
+    let mut refusal = Refusal::new(429, "TooManyRequests", "", "the server has received too many requests");
+    refusal.details.insert("retryAfterSeconds".to_owned(), retry_after.into());
+    refusal
+}
