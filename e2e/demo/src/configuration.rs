@@ -12,6 +12,8 @@ use crate::{error::Error, sites::REMOTE_ZONE};
 /// Kinds whose objects are in the cluster of their zone.
 const OF_ZONES: [&str; 3] =
     ["cortex.cloud/v1alpha1/CommittedResource", "cortex.cloud/v1alpha1/Reservation", "kvm.cloud.sap/v1/Hypervisor"];
+/// All of them: that home takes the others than the remote's is meant.
+const ZONES: [&str; 3] = ["eu-demo-1a", "eu-demo-1b", "eu-demo-1c"];
 const FLAVOR_GROUPS: &str = "cortex.cloud/v1alpha1/Knowledge";
 
 /// Writes it next to the kubeconfig of home; gives its path.
@@ -30,5 +32,6 @@ fn with_remote(url: &str, root_certificate: &str) -> Value {
             "home": { "gvks": home },
             "remotes": [{ "host": url, "caCert": root_certificate, "labels": labels, "gvks": OF_ZONES }],
         },
+        "committedResourceAPI": { "quotaServedAvailabilityZones": ZONES },
     })
 }

@@ -9,6 +9,7 @@ use kube::{
     runtime::{
         WatchStreamExt,
         reflector::{self, Store, store::Writer},
+        utils::Backoff,
         watcher,
     },
 };
@@ -62,12 +63,27 @@ impl World {
     }
 }
 
+/// People watch: an API server that is back is to be seen at once.
+struct Often;
+
+impl Iterator for Often {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        Some(Duration::from_millis(200))
+    }
+}
+
+impl Backoff for Often {
+    fn reset(&mut self) {}
+}
+
 async fn follow<K>(api: Api<K>, writer: Writer<K>, change: Arc<watch::Sender<Instant>>)
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
     // Errors pass: the watch begins anew, and whether the API server still runs is asked elsewhere.
-    let events = watcher(api, watcher::Config::default()).default_backoff().reflect(writer);
+    let events = watcher(api, watcher::Config::default()).backoff(Often).reflect(writer);
     let note = |event: watcher::Result<_>| {
         if event.is_ok() {
             change.send_replace(Instant::now());
