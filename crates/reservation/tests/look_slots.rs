@@ -204,6 +204,8 @@ async fn document_21_section_15_no_1_a_block_of_another_type_is_left_alone() {
     let process = begin(&[("node1", 1)]);
     let mut foreign = berth_crds::testing::slot(UUID, 0);
     foreign.spec.type_ = berth_crds::ReservationType::FailoverReservation;
+    foreign.spec.committed_resource_reservation = None;
+    foreign.spec.failover_reservation = Some(berth_crds::reservation::FailoverReservationSpec::default());
     process.world.server.create(&foreign).unwrap();
     assert_eq!(process.look(0).await.unwrap(), Next::Done);
     assert_eq!(process.world.server.take_log(), [""; 0]);

@@ -8,6 +8,8 @@
 mod cel;
 mod discovery;
 mod faults;
+mod gate;
+mod judge;
 mod kinds;
 mod log;
 mod meta;
@@ -20,12 +22,17 @@ mod schema;
 pub mod seeds;
 mod selector;
 mod server;
+mod stepped;
 mod watch;
 mod world;
 
 pub use faults::{Fault, Rule, Verb};
+pub use gate::{Gate, Through};
+pub use judge::Judge;
 pub use log::Write;
 pub use objects::{Event, Happened, Snapshot};
+pub use random::Random;
 pub use refusal::Refusal;
 pub use server::{SOMEBODY, Server, path_of};
+pub use stepped::SteppedClock;
 pub use world::{Queue, Stores, World};

@@ -1,19 +1,21 @@
-//! Numbers that look random and are the same for the same seed: what faults draw from.
+//! Numbers that look random and are the same for the same seed: what faults and simulations draw from.
 
 use std::{ops::RangeInclusive, time::Duration};
 
 /// A small generator (splitmix64).
 #[derive(Clone, Debug)]
-pub(crate) struct Random {
+pub struct Random {
     state: u64,
 }
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// The numbers of this seed.
+    pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -21,13 +23,19 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
+    /// A number below `end`, or 0 if that is 0.
+    pub fn below(&mut self, end: usize) -> usize {
+        let end = u64::try_from(end).unwrap_or(u64::MAX).max(1);
+        usize::try_from(self.next() % end).unwrap_or(0)
+    }
+
     /// True with a probability in thousandths.
-    pub(crate) fn chance(&mut self, per_mille: u32) -> bool {
+    pub fn chance(&mut self, per_mille: u32) -> bool {
         self.next() % 1000 < u64::from(per_mille)
     }
 
     /// A duration of whole microseconds in a range.
-    pub(crate) fn duration(&mut self, range: &RangeInclusive<Duration>) -> Duration {
+    pub fn duration(&mut self, range: &RangeInclusive<Duration>) -> Duration {
         let micros = |duration: &Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         let (least, most) = (micros(range.start()), micros(range.end()));
         let span = most.saturating_sub(least).saturating_add(1);

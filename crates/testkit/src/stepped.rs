@@ -1,0 +1,49 @@
+//! A wall clock that somebody sets, ahead or behind, while time goes on.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use berth_telemetry::clock::{Clock, TokioClock};
+use jiff::{SignedDuration, Timestamp};
+
+/// A wall clock on tokio's time that can be stepped. Clones are the same clock.
+#[derive(Clone, Debug)]
+pub struct SteppedClock {
+    clock: TokioClock,
+    off: Arc<Mutex<SignedDuration>>,
+}
+
+impl SteppedClock {
+    /// A clock that shows `start` now.
+    pub fn new(start: Timestamp) -> Self {
+        Self { clock: TokioClock::new(start), off: Arc::default() }
+    }
+
+    /// Somebody sets it so much further.
+    pub fn step(&self, by: SignedDuration) {
+        *self.off.lock().unwrap_or_else(PoisonError::into_inner) += by;
+    }
+}
+
+impl Clock for SteppedClock {
+    fn now(&self) -> Timestamp {
+        let off = *self.off.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.clock.now();
+        now.checked_add(off).unwrap_or(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_step_moves_it_and_time_goes_on() {
+        let start: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
+        let clock = SteppedClock::new(start);
+        clock.step(SignedDuration::from_hours(-1));
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert_eq!(clock.now(), start - SignedDuration::from_mins(59));
+    }
+}
