@@ -30,10 +30,10 @@ ensure-tools:
 	@hack/setup.sh check || hack/setup.sh install
 
 .PHONY: run
-run: check-tools ## Show the operator at work on a real control plane; ONCE=1 compares the end state and ends, UPDATE=1 writes it.
+run: check-tools ## Show the operator at work on a real control plane, or two with CLUSTERS=2; ONCE=1 compares the end state and ends, UPDATE=1 writes it.
 	@$(CONTROL_PLANE) build
 	$(CARGO) build --locked -p berth -p berth-demo
-	$(CARGO) run --locked -q -p berth-demo -- $(if $(ONCE),--once) $(if $(UPDATE),--update)
+	$(CARGO) run --locked -q -p berth-demo -- $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(if $(ONCE),--once) $(if $(UPDATE),--update)
 
 .PHONY: test
 test: ensure-tools ## Run all tests and the demonstration, and print the totals.

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs all tests and the demonstration. The last lines have the time and the totals:
+# Runs all tests and the demonstrations. The last lines have the time and the totals:
 #
 #   N ignored, N min N s
 #   N passed, N failed
 #
-# The demonstration counts as one. Ends with 1 when anything has failed. Arguments go to `cargo test`.
+# The demonstrations, with one cluster and with two, count as one each. Ends with 1 when anything has failed. Arguments go to `cargo test`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -33,13 +33,15 @@ if [ "$tests" != 0 ] && [ "$failed" = 0 ]; then
   failed=1
 fi
 
-echo "== demonstration"
-if make run ONCE=1; then
-  passed=$((passed + 1))
-else
-  failed=$((failed + 1))
-  echo "the demonstration failed: see above"
-fi
+for clusters in 1 2; do
+  echo "== demonstration, CLUSTERS=$clusters"
+  if make run ONCE=1 CLUSTERS=$clusters; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "the demonstration failed: see above"
+  fi
+done
 
 echo "$ignored ignored, $((SECONDS / 60)) min $((SECONDS % 60)) s"
 echo "$passed passed, $failed failed"

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 mod completeness;
 mod entries;
 mod index;
+mod replacing;
 mod sending;
 
 pub use completeness::{Complete, Completeness, Partial, Whole};
@@ -98,6 +99,8 @@ struct Member<K> {
     /// How many fresh reads had been asked for when the list under way began, and when the last complete one did.
     listing: u64,
     listed: u64,
+    /// The newest version that the watch has shown.
+    newest: u64,
 }
 
 /// A store that may be gone.
@@ -334,7 +337,10 @@ impl<K: Kind> Store<K> {
     }
 
     pub(crate) fn listed(&self, cluster: &ClusterName, object: Guarded<K>) {
-        self.change(cluster, |member| member.entries.listed(report(object)));
+        self.change(cluster, |member| {
+            let report = member.seen(object);
+            member.entries.listed(report)
+        });
     }
 
     pub(crate) fn init_done(&self, cluster: &ClusterName) {
@@ -354,11 +360,27 @@ impl<K: Kind> Store<K> {
     }
 
     pub(crate) fn applied(&self, cluster: &ClusterName, object: Guarded<K>) {
-        self.change(cluster, |member| member.entries.applied(report(object)));
+        self.change(cluster, |member| {
+            let report = member.seen(object);
+            member.entries.applied(report)
+        });
     }
 
     pub(crate) fn deleted(&self, cluster: &ClusterName, object: Guarded<K>) {
-        self.change(cluster, |member| member.entries.deleted(&report(object)));
+        self.change(cluster, |member| {
+            let report = member.seen(object);
+            member.entries.deleted(&report)
+        });
+    }
+
+    /// The newest version that the watch of `cluster` has shown.
+    pub(crate) fn newest(&self, cluster: &ClusterName) -> u64 {
+        read(&self.shared.data).clusters.get(cluster).map_or(0, |member| member.newest)
+    }
+
+    /// The API server has lost its past: these are all objects of `cluster`, however old they look.
+    pub(crate) fn replace(&self, cluster: &ClusterName, objects: Vec<Guarded<K>>) {
+        self.change(cluster, |member| member.replace(objects));
     }
 
     /// The watch of `cluster` does not get through, or does again.
@@ -422,7 +444,7 @@ impl<K> Data<K> {
 
 impl<K> Member<K> {
     fn new(cluster: ClusterName) -> Self {
-        Self { entries: Entries::new(cluster), failing: None, listing: 0, listed: 0 }
+        Self { entries: Entries::new(cluster), failing: None, listing: 0, listed: 0, newest: 0 }
     }
 
     fn all(&self) -> impl Iterator<Item = Entry<K>> {

@@ -7,12 +7,14 @@ use futures::{Stream, StreamExt, stream::BoxStream};
 use kube::{
     Api,
     api::ListParams,
+    core::Status,
     runtime::watcher::{self, watcher},
 };
 use tokio::time::{Instant, interval, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
+mod anew;
 mod naming;
 
 use naming::Naming;
@@ -68,9 +70,9 @@ struct Feeding<K: Kind> {
 struct Progress {
     /// A list has begun and is not complete.
     listing: bool,
-    /// Since the last success.
+    /// Since the watch was last seen to work. A list alone does not prove that.
     failures: u32,
-    /// When a failing watch counts as quiet for long enough.
+    /// When a watch that has failed counts as quiet for long enough.
     quiet_at: Instant,
 }
 
@@ -94,13 +96,18 @@ impl<K: Kind> Feeding<K> {
                         debug!(kind = kind_name::<K>(), cluster = %self.cluster.name, "the watch begins anew");
                         progress.listing = true;
                     }
-                    Some(Err(error)) => self.fail(&reason(&error), &mut progress).await,
+                    Some(Err(error)) => {
+                        self.fail(&reason(&error), &mut progress).await;
+                        if anew::is_needed(&error, progress.failures) {
+                            stream = self.anew(&mut progress).await;
+                        }
+                    }
                     None => stream = self.stream(),
                 },
                 // A list has no deadline of its own.
                 () = sleep(READ_DEADLINE), if progress.listing => {
-                    stream = self.stream();
                     self.fail(&format!("no list within {} s", READ_DEADLINE.as_secs()), &mut progress).await;
+                    stream = self.anew(&mut progress).await;
                 }
                 () = sleep_until(progress.quiet_at), if progress.failures > 0 && !progress.listing => {
                     self.probe(&mut progress).await;
@@ -122,13 +129,18 @@ impl<K: Kind> Feeding<K> {
             watcher::Event::InitApply(object) => store.listed(cluster, object),
             watcher::Event::InitDone => {
                 store.init_done(cluster);
+                self.store.failing(cluster, None);
+                progress.quiet_at = Instant::now() + quiet(progress.failures);
                 self.show();
             }
-            watcher::Event::Apply(object) => store.applied(cluster, object),
-            watcher::Event::Delete(object) => store.deleted(cluster, object),
-        }
-        if !progress.listing {
-            self.succeed(progress);
+            watcher::Event::Apply(object) => {
+                store.applied(cluster, object);
+                self.succeed(progress);
+            }
+            watcher::Event::Delete(object) => {
+                store.deleted(cluster, object);
+                self.succeed(progress);
+            }
         }
     }
 
@@ -204,17 +216,44 @@ fn quiet(failures: u32) -> Duration {
     LONGEST_QUIET.min(FIRST_QUIET * (1 << failures.saturating_sub(1).min(6)))
 }
 
-/// What the API server said, without the words of the client library around it: this ends up in conditions.
+/// What went wrong, without the words of the client library around it: this ends up in conditions.
 fn reason(error: &watcher::Error) -> String {
+    use watcher::Error::{InitialListFailed, WatchFailed, WatchStartFailed};
+    match error {
+        InitialListFailed(error) | WatchStartFailed(error) | WatchFailed(error) => failure(error),
+        watcher::Error::WatchError(status) => words(status),
+        error @ watcher::Error::NoResourceVersion => chain(error),
+    }
+}
+
+fn failure(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => words(status),
+        kube::Error::Service(cause) => format!("the API server does not answer: {}", chain(&**cause)),
+        error => chain(error),
+    }
+}
+
+fn words(status: &Status) -> String {
+    match status.code {
+        401 => {
+            "the API server does not accept our credentials (401); renew the token or the client certificate".to_owned()
+        }
+        404 => "the API server does not know the kind (404); install its CRD (berth crds prints it)".to_owned(),
+        code => format!("the API server answers {code}: {}", status.message),
+    }
+}
+
+/// What the API server answered, if it did.
+fn answer(error: &watcher::Error) -> Option<&Status> {
     use watcher::Error::{InitialListFailed, WatchError, WatchFailed, WatchStartFailed};
-    let answer = match error {
+    match error {
         WatchError(status)
         | InitialListFailed(kube::Error::Api(status))
         | WatchStartFailed(kube::Error::Api(status))
         | WatchFailed(kube::Error::Api(status)) => Some(status),
         _ => None,
-    };
-    answer.map_or_else(|| chain(error), |status| format!("the API server answers {}: {}", status.code, status.message))
+    }
 }
 
 fn boxed<K: Kind>(stream: impl Stream<Item = Item<K>> + Send + 'static) -> BoxStream<'static, Item<K>> {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::daemon::Daemon;
+use crate::guest::Guest;
 use crate::port::ReservedPort;
 use crate::{Error, kubeconfig, work_folder};
 
@@ -16,11 +17,18 @@ pub(crate) struct ApiServer {
 }
 
 impl ApiServer {
-    /// Prepares an API server in front of an etcd, with one user, `admin`, who has this token.
-    pub(crate) fn new(program: &Path, folder: &Path, etcd: String, token: &str) -> Result<Self, Error> {
+    /// Prepares an API server in front of an etcd, with one user, `admin`, who has this token, and with guests.
+    pub(crate) fn new(
+        program: &Path,
+        folder: &Path,
+        etcd: String,
+        token: &str,
+        guests: &[Guest],
+    ) -> Result<Self, Error> {
         let server = Self { program: program.to_owned(), folder: folder.to_owned(), port: ReservedPort::new()?, etcd };
-        let line = format!("{token},{user},{user},{group}\n", user = kubeconfig::ADMIN, group = "system:masters");
-        work_folder::write_private(&server.tokens(), &line)?;
+        let admin = format!("{token},{user},{user},{group}\n", user = kubeconfig::ADMIN, group = "system:masters");
+        let lines: String = std::iter::once(admin).chain(guests.iter().map(Guest::line)).collect();
+        work_folder::write_private(&server.tokens(), &lines)?;
         Ok(server)
     }
 

@@ -9,6 +9,7 @@ use tokio::time::{Instant, sleep};
 use crate::api_server::ApiServer;
 use crate::daemon::Daemon;
 use crate::etcd::Etcd;
+use crate::guest::Guest;
 use crate::kubectl::Kubectl;
 use crate::work_folder::{WorkFolder, random_token, write_private};
 use crate::{Binaries, Environment, Error, kubeconfig, log_file};
@@ -34,10 +35,17 @@ pub struct ControlPlane {
 impl ControlPlane {
     /// Finds the programs, or builds them once, starts etcd and kube-apiserver, and waits until they are ready.
     pub async fn start() -> Result<Self, Error> {
+        Self::start_trusting(&[]).await
+    }
+
+    /// Starts one that accepts service accounts of others as well, under the names that they have there: those whose
+    /// kubeconfigs [`ControlPlane::service_account`] has written. What they may do is a matter of the RBAC here.
+    pub async fn start_trusting(kubeconfigs: &[&Path]) -> Result<Self, Error> {
+        let guests: Vec<_> = kubeconfigs.iter().map(|path| Guest::read(path)).collect::<Result<_, _>>()?;
         let environment = Environment::of_process();
         environment.setpriv()?;
         let binaries = Binaries::obtain(&environment).await?;
-        let mut control_plane = Self::launch(&binaries).await?;
+        let mut control_plane = Self::launch(&binaries, &guests).await?;
         control_plane.wait_until_listening().await?;
         control_plane.write_admin_kubeconfig().await?;
         control_plane.wait_until_ready().await?;
@@ -52,6 +60,12 @@ impl ControlPlane {
     /// Where the API server serves, such as `https://127.0.0.1:40123`. It stays the same over restarts.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The certificates, in PEM, by which a client knows the API server.
+    pub fn root_certificate(&self) -> Result<String, Error> {
+        let path = self.api_server.certificate();
+        std::fs::read_to_string(&path).map_err(Error::path("read", &path))
     }
 
     /// The kubectl program.
@@ -124,11 +138,11 @@ impl ControlPlane {
         self.folder.remove()
     }
 
-    async fn launch(binaries: &Binaries) -> Result<Self, Error> {
+    async fn launch(binaries: &Binaries, guests: &[Guest]) -> Result<Self, Error> {
         let folder = WorkFolder::new()?;
         let token = random_token()?;
         let etcd = Etcd::start(&binaries.etcd, folder.path()).await?;
-        let api_server = ApiServer::new(&binaries.kube_apiserver, folder.path(), etcd.url(), &token)?;
+        let api_server = ApiServer::new(&binaries.kube_apiserver, folder.path(), etcd.url(), &token, guests)?;
         let url = api_server.url();
         let admin = kubeconfig::for_admin(&url, &api_server.certificate(), &token);
         let kubectl = Kubectl::new(&binaries.kubectl, &folder.path().join("kubeconfig"), folder.path());

@@ -112,6 +112,15 @@ pub enum Error {
     /// The kubeconfig that kubectl printed cannot be read.
     #[error("kubectl printed a kubeconfig that is no JSON: {0}")]
     Kubeconfig(#[from] serde_json::Error),
+    /// A kubeconfig that should be that of a service account is not.
+    #[error(
+        "{} is not the kubeconfig of a service account; give one that ControlPlane::service_account has written",
+        kubeconfig.display()
+    )]
+    NoServiceAccount {
+        /// The file.
+        kubeconfig: PathBuf,
+    },
     /// The operating system refused something.
     #[error("cannot {action}: {source}")]
     Io {

@@ -21,6 +21,7 @@ mod daemon;
 mod environment;
 mod error;
 mod etcd;
+mod guest;
 mod kubeconfig;
 mod kubectl;
 mod log_file;

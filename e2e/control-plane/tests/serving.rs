@@ -41,6 +41,24 @@ async fn two_at_once_know_nothing_of_each_other() {
 }
 
 #[tokio::test]
+async fn a_guest_is_known_by_the_name_that_it_has_at_home_also_after_an_outage() {
+    let home = ControlPlane::start().await.unwrap();
+    let account = home.service_account("harbour", "pilot").await.unwrap();
+    let mut remote = ControlPlane::start_trusting(&[&account]).await.unwrap();
+    assert!(remote.root_certificate().unwrap().starts_with("-----BEGIN CERTIFICATE-----"));
+    let token = std::fs::read_to_string(&account).unwrap();
+    let token = token.split("\"token\": \"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let token = format!("--token={token}");
+    let who = [token.as_str(), "--user=", "auth", "whoami", "--output", "jsonpath={.status.userInfo.username}"];
+    assert_eq!(remote.run_kubectl(&who, None).await.unwrap(), "system:serviceaccount:harbour:pilot");
+    remote.restart_api_server().await.unwrap();
+    assert_eq!(remote.run_kubectl(&who, None).await.unwrap(), "system:serviceaccount:harbour:pilot");
+
+    let error = ControlPlane::start_trusting(&[Path::new("/dev/null")]).await.unwrap_err().to_string();
+    assert!(error.starts_with("/dev/null is not the kubeconfig of a service account; "), "{error}");
+}
+
+#[tokio::test]
 async fn a_service_account_may_do_only_what_rbac_grants() {
     let control_plane = ControlPlane::start().await.unwrap();
     let reader = control_plane.service_account("harbour", "reader").await.unwrap();

@@ -14,6 +14,9 @@ pub struct Arguments {
     /// Write the end state to the committed file instead of comparing it.
     #[arg(long, requires = "once")]
     pub update: bool,
+    /// How many clusters there are. With two, one has the objects of zone eu-demo-1b, and goes away for a while.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub clusters: u8,
     /// The folder that holds `rbac` and `samples`.
     #[arg(long, value_name = "DIRECTORY", default_value = "config")]
     pub config: PathBuf,
@@ -35,8 +38,18 @@ impl Arguments {
         self.config.join("samples/commitments")
     }
 
+    /// The commitments of the outage.
+    pub fn outage(&self) -> PathBuf {
+        self.config.join("samples/outage")
+    }
+
+    /// Whether there is a second cluster.
+    pub fn has_remote(&self) -> bool {
+        self.clusters > 1
+    }
+
     /// What becomes of them.
     pub fn end_state(&self) -> PathBuf {
-        self.config.join("samples/end-state.yaml")
+        self.config.join(if self.has_remote() { "samples/end-state-clusters.yaml" } else { "samples/end-state.yaml" })
     }
 }

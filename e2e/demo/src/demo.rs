@@ -1,27 +1,28 @@
 //! The demonstration: what happens in which order, and when it goes on.
 
 use std::{
+    collections::BTreeMap,
     path::PathBuf,
     time::{Duration, Instant},
 };
 
-use kube::Client;
 use tokio::time::sleep;
 
 use crate::{
-    apply::Applier,
     arguments::Arguments,
     client::client,
-    crds,
     documents::{self, File},
     end_state,
     error::Error,
     expectation, hints, invariants,
     operator::{self, Operator},
+    outage::{self, Story, Versions},
     processes::Processes,
     samples::{self, Labels, Sample},
     screen::Screen,
-    snapshot, steady,
+    sites::{REMOTE_ZONE, Site, Sites},
+    snapshot::{self, Snapshot},
+    steady,
     table::{self, Table},
     world::World,
 };
@@ -39,17 +40,22 @@ struct Script {
     rbac: Vec<File>,
     cloud: Vec<File>,
     samples: Vec<Sample>,
+    /// What comes after the samples, when there are two clusters.
+    outage: Option<Story>,
     labels: Labels,
 }
 
 impl Script {
     fn read(arguments: &Arguments) -> Result<Self, Error> {
         let samples = samples::read(&arguments.commitments())?;
+        let outage = arguments.has_remote().then(|| Story::read(&arguments.outage())).transpose()?;
+        let all = samples.iter().chain(outage.iter().flat_map(Story::samples));
         Ok(Self {
             operator: operator::program()?,
             rbac: documents::folder(&arguments.rbac())?,
             cloud: documents::folder(&arguments.cloud())?,
-            labels: samples::labels(&samples),
+            labels: samples::labels(all),
+            outage,
             samples,
         })
     }
@@ -59,69 +65,107 @@ impl Script {
 pub async fn run(arguments: &Arguments, screen: &mut Screen, processes: &mut Processes) -> Result<(), Error> {
     let begin = Instant::now();
     let script = Script::read(arguments)?;
-    let (client, mut applier) = prepare(&script, screen, processes).await?;
-    let mut stage = Stage { world: World::follow(&client), labels: &script.labels, screen, processes };
+    let mut sites = prepare(arguments, &script, screen, processes).await?;
+    let mut stage = Stage { world: World::follow(&sites.clients()), labels: &script.labels, screen, processes };
     for sample in &script.samples {
-        stage.commit(sample, &mut applier).await?;
+        stage.commit(sample, &mut sites).await?;
+    }
+    if let Some(story) = &script.outage {
+        story.tell(&mut stage, &mut sites).await?;
     }
     if arguments.once {
-        return stage.judge(arguments, &client, begin).await;
+        return stage.judge(arguments, &sites, begin).await;
     }
     stage.go_on().await
 }
 
 /// Everything up to a running operator in a cloud without commitments.
-async fn prepare(script: &Script, screen: &mut Screen, processes: &mut Processes) -> Result<(Client, Applier), Error> {
+async fn prepare(
+    arguments: &Arguments,
+    script: &Script,
+    screen: &mut Screen,
+    processes: &mut Processes,
+) -> Result<Sites, Error> {
+    let mut sites = start(arguments, screen, processes).await?;
     let begin = Instant::now();
-    let client = client(processes.start_control_plane().await?).await?;
-    screen.done("control plane: etcd and kube-apiserver are ready", begin);
-    let begin = Instant::now();
-    let count = crds::install(&client).await?;
-    let mut applier = Applier::new(client.clone());
-    apply(&script.rbac, &mut applier).await?;
+    let mut count = 0;
+    for site in sites.all() {
+        count = site.prepare(&script.rbac).await?;
+    }
     screen.done(&format!("{count} CRDs and the roles of the operator"), begin);
     let begin = Instant::now();
-    let count = apply(&script.cloud, &mut applier).await?;
-    screen.done(&format!("cloud: {count} objects, hosts and flavor groups"), begin);
+    let objects: Vec<_> = script.cloud.iter().flat_map(|file| &file.objects).collect();
+    for object in &objects {
+        sites.apply(object).await?;
+    }
+    screen.done(&format!("cloud: {} objects, hosts and flavor groups", objects.len()), begin);
     let begin = Instant::now();
     processes.start_operator(&script.operator).await?;
     screen.done("operator: ready, as service account berth-system/berth", begin);
     if let Some(log) = processes.operator().map(Operator::log) {
         screen.say(&format!("  its log: {}\n", log.display()));
     }
-    Ok((client, applier))
+    Ok(sites)
 }
 
-async fn apply(files: &[File], applier: &mut Applier) -> Result<usize, Error> {
-    let objects: Vec<_> = files.iter().flat_map(|file| &file.objects).collect();
-    for object in &objects {
-        applier.apply(object).await?;
+/// Starts the control planes.
+async fn start(arguments: &Arguments, screen: &mut Screen, processes: &mut Processes) -> Result<Sites, Error> {
+    let begin = Instant::now();
+    let home = Site::new(client(processes.start_home().await?).await?);
+    screen.done("control plane: etcd and kube-apiserver are ready", begin);
+    if !arguments.has_remote() {
+        return Ok(Sites { home, remote: None });
     }
-    Ok(objects.len())
+    let begin = Instant::now();
+    let remote = Site::new(client(processes.start_remote().await?).await?);
+    screen.done(&format!("a second control plane, for the zone {REMOTE_ZONE}"), begin);
+    Ok(Sites { home, remote: Some(remote) })
 }
 
 /// The running cloud and those who watch it.
-struct Stage<'a> {
+pub struct Stage<'a> {
     world: World,
     labels: &'a Labels,
-    screen: &'a mut Screen,
-    processes: &'a mut Processes,
+    /// What people see.
+    pub screen: &'a mut Screen,
+    /// What can be stopped and started.
+    pub processes: &'a mut Processes,
 }
 
 impl Stage<'_> {
     /// Applies a commitment, and waits until it has come to rest.
-    async fn commit(&mut self, sample: &Sample, applier: &mut Applier) -> Result<(), Error> {
+    pub async fn commit(&mut self, sample: &Sample, sites: &mut Sites) -> Result<(), Error> {
         let begin = Instant::now();
-        applier.apply(&sample.object).await?;
+        sites.apply(&sample.object).await?;
         while let Some(why) = self.restless(sample) {
-            if begin.elapsed() > STEADY_WITHIN {
-                let (seconds, log) = (STEADY_WITHIN.as_secs(), self.processes.log_tail());
-                return Err(Error::NotSteady { commitment: sample.label.clone(), seconds, why, log });
-            }
-            self.watch().await?;
+            self.wait(begin, STEADY_WITHIN, &sample.label, &why).await?;
         }
         let outcome = self.outcome(sample);
         self.screen.done(&format!("{}: {outcome}", sample.label), begin);
+        Ok(())
+    }
+
+    /// What there is now.
+    pub fn snapshot(&self) -> Snapshot {
+        self.world.snapshot()
+    }
+
+    /// Shows the table for a moment; an error when what is waited for takes too long.
+    pub async fn wait(&mut self, since: Instant, within: Duration, commitment: &str, why: &str) -> Result<(), Error> {
+        if since.elapsed() <= within {
+            return self.watch().await;
+        }
+        let (commitment, why) = (commitment.to_owned(), why.to_owned());
+        Err(Error::NotSteady { commitment, seconds: within.as_secs(), why, log: self.processes.log_tail() })
+    }
+
+    /// An error unless everything that was there before has the same version as before.
+    pub fn left_alone(&mut self, before: &Versions, after: &Versions) -> Result<(), Error> {
+        let touched = outage::touched(before, after);
+        if !touched.is_empty() {
+            return Err(Error::Touched(touched));
+        }
+        self.screen.say(&format!("✓ {} objects of cluster {REMOTE_ZONE} were left alone all the time", before.len()));
         Ok(())
     }
 
@@ -150,24 +194,31 @@ impl Stage<'_> {
     }
 
     /// Compares the end state with the committed one, or writes that anew.
-    async fn judge(&mut self, arguments: &Arguments, client: &Client, begin: Instant) -> Result<(), Error> {
-        let state = end_state::read(client, self.labels).await?;
-        invariants::check(&state)?;
+    async fn judge(&mut self, arguments: &Arguments, sites: &Sites, begin: Instant) -> Result<(), Error> {
         let path = arguments.end_state();
-        if arguments.update {
-            expectation::update(&state, &path)?;
-            self.screen.done(&format!("the end state is sound, and written to {}", path.display()), begin);
-        } else {
-            expectation::compare(&state, &path)?;
-            self.screen.done(&format!("the end state is sound, and that of {}", path.display()), begin);
-        }
+        let home = end_state::read(&sites.home.client, self.labels).await?;
+        invariants::check(&home)?;
+        let outcome = match &sites.remote {
+            None => expectation::judge(&home, &path, arguments.update)?,
+            Some(remote) => {
+                let remote = end_state::read(&remote.client, self.labels).await?;
+                invariants::check(&remote)?;
+                expectation::judge(&BTreeMap::from([("home", home), (REMOTE_ZONE, remote)]), &path, arguments.update)?
+            }
+        };
+        self.screen.done(&format!("the end state is sound, and {outcome} {}", path.display()), begin);
         Ok(())
     }
 
     /// Says what to try, and shows what comes of it.
     async fn go_on(&mut self) -> Result<(), Error> {
         let snapshot = self.world.snapshot();
-        let text = self.processes.places(|places| hints::text(&snapshot, self.labels, places));
+        let propose = |places: hints::Places<'_>| {
+            // What is proposed is done at home.
+            let home = if places.remote.is_some() { snapshot.without_zone(REMOTE_ZONE) } else { snapshot };
+            hints::text(&home, self.labels, places)
+        };
+        let text = self.processes.places(propose);
         self.screen.say(&text.unwrap_or_default());
         loop {
             self.watch().await?;

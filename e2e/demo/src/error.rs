@@ -61,6 +61,15 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The commitments of the outage are not there.
+    #[error("{} must hold exactly three commitments; restore it from the repository", folder.display())]
+    NoStory {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// What should have been left alone was not.
+    #[error("written to while the cluster was away, or when it came back: {}", .0.join(", "))]
+    Touched(Vec<String>),
     /// The kubeconfig of the control plane cannot be used.
     #[error("the kubeconfig of the control plane cannot be used: {0}")]
     Kubeconfig(#[from] KubeconfigError),

@@ -2,17 +2,23 @@
 
 use std::{fs, path::Path};
 
+use serde::Serialize;
 use serde_saphyr::SerializerOptions;
 
-use crate::{diff, end_state::EndState, error::Error};
+use crate::{diff, error::Error};
 
 const HEAD: &str = "\
 # What has become of the cloud in `cloud/` when all of `commitments/` have come to rest. `make run ONCE=1` compares its
-# end state with this file; `make run ONCE=1 UPDATE=1` writes it anew.
+# end state with this file, or with the one for CLUSTERS=2; together with UPDATE=1 it is written anew.
 ";
 
+/// Compares, or writes the file; gives what the state then is to the file.
+pub fn judge(state: &impl Serialize, path: &Path, update: bool) -> Result<&'static str, Error> {
+    if update { self::update(state, path).map(|()| "written to") } else { compare(state, path).map(|()| "that of") }
+}
+
 /// An error with the difference, if there is one.
-pub fn compare(state: &EndState, path: &Path) -> Result<(), Error> {
+fn compare(state: &impl Serialize, path: &Path) -> Result<(), Error> {
     let expected = fs::read_to_string(path).map_err(Error::file("read", path))?;
     let found = text(state)?;
     if expected == found {
@@ -22,11 +28,11 @@ pub fn compare(state: &EndState, path: &Path) -> Result<(), Error> {
 }
 
 /// Makes what was found the expectation.
-pub fn update(state: &EndState, path: &Path) -> Result<(), Error> {
+fn update(state: &impl Serialize, path: &Path) -> Result<(), Error> {
     fs::write(path, text(state)?).map_err(Error::file("write", path))
 }
 
-fn text(state: &EndState) -> Result<String, Error> {
+fn text(state: &impl Serialize) -> Result<String, Error> {
     let mut options = SerializerOptions::default();
     // One line per value, so that the difference of two files reads well.
     options.prefer_block_scalars = false;
@@ -39,7 +45,10 @@ fn text(state: &EndState) -> Result<String, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{end_state::Host, quantity::Amounts};
+    use crate::{
+        end_state::{EndState, Host},
+        quantity::Amounts,
+    };
 
     fn state(cpu: i64) -> EndState {
         let host = Host { name: "h".to_owned(), free: Amounts { memory: 1 << 30, cpu }, ..Host::default() };

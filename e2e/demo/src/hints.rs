@@ -8,6 +8,7 @@ use kube::ResourceExt;
 use crate::{
     quantity,
     samples::Labels,
+    sites::REMOTE_ZONE,
     snapshot::{Snapshot, is_accepted},
 };
 
@@ -16,6 +17,8 @@ use crate::{
 pub struct Places<'a> {
     /// The kubeconfig of the administrator.
     pub kubeconfig: &'a Path,
+    /// That of the other cluster, if there is one.
+    pub remote: Option<&'a Path>,
     /// The folder of kubectl.
     pub kubectl: &'a Path,
     /// The log of the operator.
@@ -35,11 +38,16 @@ pub fn text(snapshot: &Snapshot, labels: &Labels, places: Places<'_>) -> String 
     format!("\nAll is steady. To try, in another terminal:\n\n{}\n\nCtrl-C ends everything.\n", parts.join("\n\n"))
 }
 
-fn look(Places { kubeconfig, kubectl, log, metrics }: Places<'_>) -> String {
+fn look(Places { kubeconfig, remote, kubectl, log, metrics }: Places<'_>) -> String {
+    let other = |path: &Path| {
+        let path = path.display();
+        format!("\n  kubectl --kubeconfig={path} get committedresources,reservations,hypervisors # {REMOTE_ZONE}")
+    };
+    let other = remote.map(other).unwrap_or_default();
     format!(
         "  export KUBECONFIG={}\n  export PATH={}:$PATH\n\n  \
          # what there is, and what has happened\n  \
-         kubectl get committedresources,reservations,hypervisors\n  \
+         kubectl get committedresources,reservations,hypervisors{other}\n  \
          kubectl get events\n  \
          curl --silent {metrics}\n  \
          tail --follow {}",
@@ -140,7 +148,8 @@ mod tests {
         );
         let labels = Labels::from([("commitment-one".to_owned(), "01-one".to_owned())]);
         let path = Path::new("/t");
-        let text = text(&world, &labels, Places { kubeconfig: path, kubectl: path, log: path, metrics: "m" });
+        let text =
+            text(&world, &labels, Places { kubeconfig: path, remote: None, kubectl: path, log: path, metrics: "m" });
         for expected in [
             "grow 01-one from 480Gi to 960Gi",
             "kubectl patch committedresource commitment-one --type merge --patch '{\"spec\":{\"amount\":\"960Gi\"}}'",

@@ -24,10 +24,17 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Starts the operator against the control plane, and waits until it is ready.
-    pub async fn start(program: &Path, control_plane: &ControlPlane, kubeconfig: &Path) -> Result<Self, Error> {
+    /// Starts the operator beside the control plane, and waits until it is ready. Without a configuration all is default.
+    pub async fn start(
+        program: &Path,
+        control_plane: &ControlPlane,
+        kubeconfig: &Path,
+        configuration: Option<&Path>,
+    ) -> Result<Self, Error> {
         let [health, metrics] = port::free()?;
-        let daemon = control_plane.spawn("berth", program, &arguments(kubeconfig, health, metrics)).await?;
+        let mut arguments = arguments(kubeconfig, health, metrics);
+        arguments.extend(configuration.map(|path| format!("--config={}", path.display())));
+        let daemon = control_plane.spawn("berth", program, &arguments).await?;
         let mut operator = Self { daemon, metrics };
         operator.wait_until_ready(health).await?;
         Ok(operator)

@@ -1,10 +1,10 @@
-//! The processes of the demonstration: control plane and operator. They end in order, and never outlive this one.
+//! The processes of the demonstration: control planes and operator. They end in order, and never outlive this one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use berth_control_plane::ControlPlane;
 
-use crate::{error::Error, hints::Places, operator::Operator};
+use crate::{configuration, error::Error, hints::Places, operator::Operator};
 
 /// As config/rbac names them.
 const NAMESPACE: &str = "berth-system";
@@ -15,32 +15,67 @@ const SERVICE_ACCOUNT: &str = "berth";
 pub struct Processes {
     // Dropped in this order: the operator goes first.
     operator: Option<Operator>,
-    control_plane: Option<ControlPlane>,
+    remote: Option<ControlPlane>,
+    home: Option<Home>,
+}
+
+/// The control plane of home, and the kubeconfig of the operator there.
+struct Home {
+    control_plane: ControlPlane,
+    account: PathBuf,
 }
 
 impl Processes {
-    /// Starts the control plane; gives its kubeconfig.
-    pub async fn start_control_plane(&mut self) -> Result<&Path, Error> {
-        Ok(self.control_plane.insert(ControlPlane::start().await?).kubeconfig())
+    /// Starts the control plane of home; gives the kubeconfig of its administrator.
+    pub async fn start_home(&mut self) -> Result<&Path, Error> {
+        let control_plane = ControlPlane::start().await?;
+        let account = control_plane.service_account(NAMESPACE, SERVICE_ACCOUNT).await?;
+        Ok(self.home.insert(Home { control_plane, account }).control_plane.kubeconfig())
+    }
+
+    /// Starts the control plane of the other cluster, where the operator is who it is at home; gives the kubeconfig of its
+    /// administrator.
+    pub async fn start_remote(&mut self) -> Result<&Path, Error> {
+        let known: Vec<_> = self.home.iter().map(|home| home.account.as_path()).collect();
+        let control_plane = ControlPlane::start_trusting(&known).await?;
+        Ok(self.remote.insert(control_plane).kubeconfig())
     }
 
     /// Starts the operator with the rights of its service account.
     pub async fn start_operator(&mut self, program: &Path) -> Result<(), Error> {
-        if let Some(control_plane) = &self.control_plane {
-            let kubeconfig = control_plane.service_account(NAMESPACE, SERVICE_ACCOUNT).await?;
-            self.operator = Some(Operator::start(program, control_plane, &kubeconfig).await?);
-        }
+        let Some(Home { control_plane, account }) = &self.home else { return Ok(()) };
+        let configuration = match &self.remote {
+            Some(remote) => Some(configuration::write(account, remote.url(), &remote.root_certificate()?)?),
+            None => None,
+        };
+        self.operator = Some(Operator::start(program, control_plane, account, configuration.as_deref()).await?);
         Ok(())
+    }
+
+    /// Kills the API server of the other cluster.
+    pub async fn stop_remote(&mut self) -> Result<(), Error> {
+        match &mut self.remote {
+            Some(remote) => Ok(remote.stop_api_server().await?),
+            None => Ok(()),
+        }
+    }
+
+    /// Starts it again.
+    pub async fn restart_remote(&mut self) -> Result<(), Error> {
+        match &mut self.remote {
+            Some(remote) => Ok(remote.restart_api_server().await?),
+            None => Ok(()),
+        }
     }
 
     /// Whether there is something to end.
     pub fn are_there(&self) -> bool {
-        self.control_plane.is_some()
+        self.home.is_some()
     }
 
     /// An error when one of them has ended by itself.
     pub fn check(&mut self) -> Result<(), Error> {
-        if let Some(control_plane) = &mut self.control_plane {
+        for control_plane in self.home.iter_mut().map(|home| &mut home.control_plane).chain(&mut self.remote) {
             control_plane.check()?;
         }
         self.operator.as_mut().map_or(Ok(()), Operator::check)
@@ -58,24 +93,30 @@ impl Processes {
 
     /// Calls `say` with where things are, once everything runs.
     pub fn places<T>(&self, say: impl FnOnce(Places<'_>) -> T) -> Option<T> {
-        let (control_plane, operator) = (self.control_plane.as_ref()?, self.operator()?);
+        let (Home { control_plane, .. }, operator) = (self.home.as_ref()?, self.operator()?);
         Some(say(Places {
             kubeconfig: control_plane.kubeconfig(),
+            remote: self.remote.as_ref().map(ControlPlane::kubeconfig),
             kubectl: control_plane.kubectl().parent()?,
             log: operator.log(),
             metrics: &operator.metrics(),
         }))
     }
 
-    /// Ends the operator, then the control plane. The second is ended even when the first fails.
+    /// Ends the operator, then the control planes. They are ended even when the operator fails.
     pub async fn end(&mut self) -> Result<(), Error> {
         let operator = match self.operator.take() {
             Some(operator) => operator.stop().await,
             None => Ok(()),
         };
-        if let Some(control_plane) = self.control_plane.take() {
-            control_plane.stop().await?;
+        let remote = match self.remote.take() {
+            Some(control_plane) => control_plane.stop().await,
+            None => Ok(()),
+        };
+        if let Some(home) = self.home.take() {
+            home.control_plane.stop().await?;
         }
+        remote?;
         operator
     }
 }

@@ -34,8 +34,8 @@ pub fn read(folder: &Path) -> Result<Vec<Sample>, Error> {
 }
 
 /// The labels of all samples.
-pub fn labels(samples: &[Sample]) -> Labels {
-    samples.iter().map(|sample| (sample.name(), sample.label.clone())).collect()
+pub fn labels<'a>(samples: impl IntoIterator<Item = &'a Sample>) -> Labels {
+    samples.into_iter().map(|sample| (sample.name(), sample.label.clone())).collect()
 }
 
 fn sample(mut file: File) -> Result<Sample, Error> {

@@ -20,6 +20,13 @@ impl Snapshot {
         self.commitments.iter().map(AsRef::as_ref).find(|commitment| commitment.name_any() == name)
     }
 
+    /// Without the objects of a zone.
+    pub fn without_zone(mut self, zone: &str) -> Self {
+        self.commitments.retain(|commitment| commitment.spec.availability_zone != zone);
+        self.slots.retain(|slot| slot.spec.availability_zone.as_deref() != Some(zone));
+        self
+    }
+
     /// The slots of a commitment.
     pub fn slots_of(&self, commitment: &CommittedResource) -> impl Iterator<Item = &Reservation> {
         let uuid = commitment.spec.commitment_uuid.as_str();

@@ -9,6 +9,7 @@ use kube::{
     runtime::{
         WatchStreamExt,
         reflector::{self, Store, store::Writer},
+        utils::Backoff,
         watcher,
     },
 };
@@ -17,24 +18,29 @@ use tokio::{sync::watch, task::JoinSet, time::Instant};
 
 use crate::snapshot::Snapshot;
 
-/// Commitments and slots; the watches end when this value is dropped.
+/// Commitments and slots of all clusters; the watches end when this value is dropped.
 pub struct World {
-    commitments: Store<CommittedResource>,
-    slots: Store<Reservation>,
+    commitments: Vec<Store<CommittedResource>>,
+    slots: Vec<Store<Reservation>>,
     last_change: watch::Receiver<Instant>,
     _watches: JoinSet<()>,
 }
 
 impl World {
     /// Begins to follow.
-    pub fn follow(client: &Client) -> Self {
+    pub fn follow(clients: &[Client]) -> Self {
         let (change, last_change) = watch::channel(Instant::now());
         let change = Arc::new(change);
         let mut watches = JoinSet::new();
-        let (commitments, writer) = reflector::store();
-        watches.spawn(follow(Api::all(client.clone()), writer, change.clone()));
-        let (slots, writer) = reflector::store();
-        watches.spawn(follow(Api::all(client.clone()), writer, change));
+        let (mut commitments, mut slots) = (Vec::new(), Vec::new());
+        for client in clients {
+            let (store, writer) = reflector::store();
+            watches.spawn(follow(Api::all(client.clone()), writer, change.clone()));
+            commitments.push(store);
+            let (store, writer) = reflector::store();
+            watches.spawn(follow(Api::all(client.clone()), writer, change.clone()));
+            slots.push(store);
+        }
         Self { commitments, slots, last_change, _watches: watches }
     }
 
@@ -57,21 +63,38 @@ impl World {
     }
 }
 
+/// People watch: an API server that is back is to be seen at once.
+struct Often;
+
+impl Iterator for Often {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        Some(Duration::from_millis(200))
+    }
+}
+
+impl Backoff for Often {
+    fn reset(&mut self) {}
+}
+
 async fn follow<K>(api: Api<K>, writer: Writer<K>, change: Arc<watch::Sender<Instant>>)
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
     // Errors pass: the watch begins anew, and whether the API server still runs is asked elsewhere.
-    let events = watcher(api, watcher::Config::default()).default_backoff().reflect(writer);
-    let note = |_| {
-        change.send_replace(Instant::now());
+    let events = watcher(api, watcher::Config::default()).backoff(Often).reflect(writer);
+    let note = |event: watcher::Result<_>| {
+        if event.is_ok() {
+            change.send_replace(Instant::now());
+        }
         future::ready(())
     };
     events.for_each(note).await;
 }
 
-fn sorted<K: Resource<DynamicType = ()> + Clone>(store: &Store<K>) -> Vec<Arc<K>> {
-    let mut objects = store.state();
+fn sorted<K: Resource<DynamicType = ()> + Clone>(stores: &[Store<K>]) -> Vec<Arc<K>> {
+    let mut objects: Vec<_> = stores.iter().flat_map(Store::state).collect();
     objects.sort_by_key(|object| object.name_any());
     objects
 }

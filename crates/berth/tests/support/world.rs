@@ -288,7 +288,7 @@ impl Shared {
     async fn new() -> Self {
         let control_plane = ControlPlane::start().await.unwrap();
         let rbac = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/rbac");
-        for file in ["namespace.yaml", "cluster-role.yaml", "events-role.yaml", "lease-role.yaml"] {
+        for file in ["00-namespace.yaml", "cluster-role.yaml", "events-role.yaml", "lease-role.yaml"] {
             let path = rbac.join(file);
             control_plane.run_kubectl(&["apply", "--filename", path.to_str().unwrap()], None).await.unwrap();
         }

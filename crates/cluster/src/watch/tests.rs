@@ -163,12 +163,10 @@ async fn an_expired_watch_lists_anew_and_finds_what_has_gone() {
 #[tokio::test(start_paused = true)]
 async fn d10_a_fresh_read_is_made_at_once_and_until_then_the_cluster_is_not_followed() {
     let (lists, open) = (AtomicUsize::new(0), Mutex::default());
-    let scene = scene(move |request| match is_watch(request) {
-        true => watch(&[], &open),
-        false => match lists.fetch_add(1, Ordering::Relaxed) {
-            0 => list(10, "", &[thing("a", "a", 3)]),
-            _ => list(20, "", &[thing("b", "b", 14)]),
-        },
+    let scene = scene(move |request| match lists.fetch_add(usize::from(!is_watch(request)), Ordering::Relaxed) {
+        _ if is_watch(request) => watch(&[], &open),
+        0 => list(10, "", &[thing("a", "a", 3)]),
+        _ => list(20, "", &[thing("b", "b", 14)]),
     });
     scene.store.all_followed().await;
     scene.store.relist();
@@ -210,3 +208,5 @@ async fn what_nobody_looks_at_is_settled_by_housekeeping() {
     sleep(HOUSEKEEPING * 2).await;
     assert!(!scene.store.in_doubt(&key));
 }
+
+mod outages;

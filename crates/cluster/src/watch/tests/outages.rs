@@ -1,0 +1,233 @@
+//! Clusters that go and come back: away at the start or later, without the CRD, with another past, with credentials that
+//! have expired or rights that are missing.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::testing::Said;
+
+/// What the API server is at the moment.
+#[derive(Clone)]
+enum Mood {
+    Away,
+    Answers(u16),
+    /// Lists, and refuses to watch.
+    NoWatch,
+    /// Everything works, with these objects and this newest version.
+    Fine(Vec<Thing>, u64),
+}
+
+/// An API server whose mood changes; open watches break when it does.
+#[derive(Clone)]
+struct Server {
+    mood: Arc<Mutex<Mood>>,
+    open: Arc<Mutex<Vec<mpsc::UnboundedSender<Value>>>>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Server {
+    fn new(mood: Mood) -> Self {
+        Self { mood: Arc::new(Mutex::new(mood)), open: Arc::default(), asked: Arc::default() }
+    }
+
+    fn becomes(&self, mood: Mood) {
+        *self.mood.lock().unwrap() = mood;
+        self.open.lock().unwrap().clear();
+    }
+
+    fn cluster(&self, name: &str) -> Cluster {
+        let server = self.clone();
+        Cluster { name: name.into(), ..scripted(move |request| server.answer(request)) }
+    }
+
+    fn answer(&self, request: &Request) -> Reply {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let from = request.query.get("resourceVersion").and_then(|version| version.parse::<u64>().ok());
+        match self.mood.lock().unwrap().clone() {
+            Mood::Away => Reply::Cut,
+            Mood::Answers(code) => Reply::error(code, "", "the server could not find the requested resource"),
+            Mood::NoWatch if is_watch(request) => Reply::error(403, "Forbidden", "may not watch"),
+            Mood::NoWatch => list(10, "", &[thing("a", "a", 3)]),
+            // As a real one does: a version that is yet to come is waited for, silently.
+            Mood::Fine(_, newest) if is_watch(request) && from >= Some(newest) => watch(&[], &self.open),
+            Mood::Fine(..) if is_watch(request) => Reply::error(410, "Expired", "too old resource version"),
+            Mood::Fine(things, newest) => list(newest, "", &things),
+        }
+    }
+}
+
+/// A store that is fed from these clusters.
+struct Fed {
+    store: Store<Thing>,
+    registry: berth_telemetry::metrics::Metrics,
+    said: Said,
+}
+
+fn fed(clusters: impl IntoIterator<Item = Cluster>) -> Fed {
+    let (registry, all) = metrics();
+    let (store, said) = (Store::new(&[]), Said::listen());
+    for cluster in clusters {
+        tokio::spawn(feed(store.clone(), cluster, CancellationToken::new(), all.stores.clone()));
+    }
+    Fed { store, registry, said }
+}
+
+impl Fed {
+    fn objects(&self) -> Vec<(String, String)> {
+        let object = |entry: crate::Entry<Thing>| {
+            (entry.key.to_string(), entry.object.metadata.resource_version.clone().unwrap_or_default())
+        };
+        self.store.all().into_iter().map(object).collect()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.objects().into_iter().map(|(name, _)| name).collect()
+    }
+
+    fn is_complete(&self, cluster: &str) -> bool {
+        self.store.completeness(&cluster.into()) == Completeness::Complete
+    }
+
+    fn why_partial(&self, cluster: &str) -> String {
+        match self.store.completeness(&cluster.into()) {
+            Completeness::Complete => String::new(),
+            Completeness::Partial { why } => why,
+        }
+    }
+
+    fn shows(&self, line: &str) -> bool {
+        self.registry.render().lines().any(|one| one == line)
+    }
+}
+
+fn fine(things: &[Thing], newest: u64) -> Mood {
+    Mood::Fine(things.to_vec(), newest)
+}
+
+/// Long enough for everything to recover.
+async fn a_while() {
+    sleep(LONGEST_PAUSE + LONGEST_QUIET * 2 + READ_DEADLINE).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_is_away_at_the_start_stops_nothing_and_comes_later() {
+    let (home, remote) = (Server::new(fine(&[thing("a", "a", 3)], 10)), Server::new(Mood::Away));
+    let fed = fed([remote.cluster("az-b"), home.cluster("home")]);
+    fed.store.synced(&super::home()).await;
+    sleep(Duration::from_secs(600)).await;
+    assert_eq!((fed.names(), fed.is_complete("home")), (vec!["home/a".to_owned()], true));
+    assert_eq!(fed.why_partial("az-b"), "its watch fails: the API server does not answer: connection reset");
+    assert!(fed.shows(r#"berth_store_complete{cluster="az-b",kind="Thing"} 0"#));
+    let asked = remote.asked.load(Ordering::Relaxed);
+    assert!((20..30).contains(&asked), "asked {asked} times in ten minutes");
+    let said = fed.said.take();
+    assert_eq!(said.len(), 1, "{said:#?}");
+
+    remote.becomes(fine(&[thing("b", "b", 4)], 20));
+    a_while().await;
+    assert_eq!((fed.names(), fed.is_complete("az-b")), (vec!["az-b/b".to_owned(), "home/a".to_owned()], true));
+    assert!(fed.shows(r#"berth_store_complete{cluster="az-b",kind="Thing"} 1"#));
+    assert_eq!(fed.said.take(), [r#"INFO the watch works again kind="Thing" cluster=az-b"#]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_goes_away_stays_known_and_is_complete_again_when_it_is_back() {
+    let remote = Server::new(fine(&[thing("a", "a", 3), thing("b", "b", 4)], 10));
+    let fed = fed([remote.cluster("az-b")]);
+    fed.store.synced(&"az-b".into()).await;
+    remote.becomes(Mood::Away);
+    sleep(Duration::from_secs(3600)).await;
+    assert_eq!((fed.names().len(), fed.is_complete("az-b")), (2, false), "what was known stays, as partial");
+    assert_eq!(fed.said.take().len(), 1);
+    remote.becomes(fine(&[thing("b", "b", 12), thing("c", "c", 11)], 12));
+    a_while().await;
+    assert_eq!((fed.names(), fed.is_complete("az-b")), (vec!["az-b/b".to_owned(), "az-b/c".to_owned()], true));
+    assert_eq!(fed.said.take().len(), 1);
+}
+
+/// The CRD is removed, and all objects with it; later it is installed again.
+#[tokio::test(start_paused = true)]
+async fn a_crd_that_was_removed_and_installed_again_is_listed_anew() {
+    let remote = Server::new(fine(&[thing("a", "a", 3), thing("b", "b", 4)], 10));
+    let fed = fed([remote.cluster("az-b")]);
+    fed.store.synced(&"az-b".into()).await;
+    remote.becomes(Mood::Answers(404));
+    a_while().await;
+    let install =
+        "its watch fails: the API server does not know the kind (404); install its CRD (berth crds prints it)";
+    assert_eq!(fed.why_partial("az-b"), install);
+    assert_eq!(fed.names().len(), 2, "a kind that is not served says nothing about its objects");
+    remote.becomes(fine(&[thing("b", "b2", 31)], 40));
+    a_while().await;
+    assert_eq!((fed.objects(), fed.is_complete("az-b")), (vec![("az-b/b".to_owned(), "31".to_owned())], true));
+    assert_eq!(fed.said.take().len(), 2);
+}
+
+/// Restored from a backup, or set up anew at the same address.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_has_lost_its_past_is_believed() {
+    let remote = Server::new(fine(&[thing("a", "a", 300), thing("b", "b", 400)], 1000));
+    let fed = fed([remote.cluster("az-b")]);
+    let changes: Arc<Mutex<Vec<String>>> = Arc::default();
+    let log = changes.clone();
+    fed.store.on_change(move |change| {
+        let room = |thing: &Option<Arc<Thing>>| thing.as_ref().and_then(|one| one.metadata.uid.clone());
+        log.lock().unwrap().push(format!("{} {:?} {:?}", change.key, room(&change.old), room(&change.new)));
+    });
+    fed.store.synced(&"az-b".into()).await;
+    changes.lock().unwrap().clear();
+    remote.becomes(Mood::Away);
+    sleep(Duration::from_secs(60)).await;
+    remote.becomes(fine(&[thing("b", "b2", 5), thing("c", "c", 6)], 7));
+    a_while().await;
+    let expected = [("az-b/b".to_owned(), "5".to_owned()), ("az-b/c".to_owned(), "6".to_owned())];
+    assert_eq!((fed.objects(), fed.is_complete("az-b")), (expected.to_vec(), true));
+    let told = [r#"az-b/b Some("b") Some("b2")"#, r#"az-b/c None Some("c")"#, r#"az-b/a Some("a") None"#];
+    assert_eq!(*changes.lock().unwrap(), told);
+    let said = fed.said.take();
+    assert!(said[1].starts_with("WARN the API server shows an older state than before"), "{said:#?}");
+    assert_eq!(said.len(), 3, "{said:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn expired_credentials_are_told_once_and_new_ones_are_enough() {
+    let remote = Server::new(fine(&[thing("a", "a", 3)], 10));
+    let fed = fed([remote.cluster("az-b")]);
+    fed.store.synced(&"az-b".into()).await;
+    remote.becomes(Mood::Answers(401));
+    sleep(Duration::from_secs(600)).await;
+    let said = fed.said.take();
+    assert_eq!(said.len(), 1, "{said:#?}");
+    assert!(said[0].contains("does not accept our credentials (401); renew the token"), "{said:#?}");
+    remote.becomes(fine(&[thing("a", "a", 3)], 10));
+    a_while().await;
+    assert!(fed.is_complete("az-b"));
+    assert_eq!(fed.said.take(), [r#"INFO the watch works again kind="Thing" cluster=az-b"#]);
+}
+
+/// A list that succeeds proves nothing about the watch.
+#[tokio::test(start_paused = true)]
+async fn a_right_to_watch_that_is_missing_floods_neither_the_log_nor_the_server() {
+    let remote = Server::new(Mood::NoWatch);
+    let fed = fed([remote.cluster("az-b")]);
+    sleep(Duration::from_secs(600)).await;
+    assert_eq!((fed.names().len(), fed.is_complete("az-b")), (1, false));
+    let asked = remote.asked.load(Ordering::Relaxed);
+    assert!(asked < 60, "asked {asked} times in ten minutes");
+    assert_eq!(fed.said.take().len(), 1);
+}
+
+/// Every other connection breaks at once, as behind a load balancer with one server that is out of order.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_works_now_and_then_does_not_flood_the_log() {
+    let remote = Server::new(fine(&[thing("a", "a", 3)], 10));
+    let fed = fed([remote.cluster("az-b")]);
+    for _ in 0..300 {
+        remote.becomes(Mood::Away);
+        sleep(Duration::from_secs(2)).await;
+        remote.becomes(fine(&[thing("a", "a", 3)], 10));
+        sleep(Duration::from_secs(2)).await;
+    }
+    let said = fed.said.take().len();
+    assert!(said < 100, "{said} lines in twenty minutes");
+}

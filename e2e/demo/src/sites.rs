@@ -1,0 +1,82 @@
+//! The clusters of the demonstration: home and, on request, one more that has the objects of one zone.
+
+use berth_crds::labels::ZONE;
+use kube::{Client, ResourceExt, api::DynamicObject};
+
+use crate::{apply::Applier, crds, documents::File, error::Error};
+
+/// The zone whose objects are in the second cluster, if there is one. Its cluster is called so, too.
+pub const REMOTE_ZONE: &str = "eu-demo-1b";
+
+/// A cluster, as its administrator.
+pub struct Site {
+    /// For reading.
+    pub client: Client,
+    applier: Applier,
+}
+
+impl Site {
+    /// The cluster behind a client.
+    pub fn new(client: Client) -> Self {
+        Self { applier: Applier::new(client.clone()), client }
+    }
+
+    /// Installs the CRDs and applies all objects of these files; gives how many CRDs there are.
+    pub async fn prepare(&mut self, files: &[File]) -> Result<usize, Error> {
+        let crds = crds::install(&self.client).await?;
+        for object in files.iter().flat_map(|file| &file.objects) {
+            self.applier.apply(object).await?;
+        }
+        Ok(crds)
+    }
+}
+
+/// All clusters.
+pub struct Sites {
+    /// Where the operator is, and everything that is not in the other one.
+    pub home: Site,
+    /// The one of [`REMOTE_ZONE`].
+    pub remote: Option<Site>,
+}
+
+impl Sites {
+    /// All of them.
+    pub fn all(&mut self) -> impl Iterator<Item = &mut Site> {
+        std::iter::once(&mut self.home).chain(&mut self.remote)
+    }
+
+    /// Ways to read all of them.
+    pub fn clients(&self) -> Vec<Client> {
+        std::iter::once(&self.home).chain(&self.remote).map(|site| site.client.clone()).collect()
+    }
+
+    /// Applies an object where it belongs.
+    pub async fn apply(&mut self, object: &DynamicObject) -> Result<(), Error> {
+        let site = match &mut self.remote {
+            Some(remote) if zone(object) == Some(REMOTE_ZONE) => remote,
+            _ => &mut self.home,
+        };
+        site.applier.apply(object).await
+    }
+}
+
+/// The zone of a commitment or a host.
+fn zone(object: &DynamicObject) -> Option<&str> {
+    let of_commitment = || object.data.pointer("/spec/availabilityZone")?.as_str();
+    object.labels().get(ZONE).map(String::as_str).or_else(of_commitment)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn hosts_and_commitments_have_zones_and_flavor_groups_have_none() {
+        let object = |value: Value| serde_json::from_value::<DynamicObject>(value).unwrap();
+        assert_eq!(zone(&object(json!({ "metadata": { "labels": { ZONE: "az-a" } } }))), Some("az-a"));
+        assert_eq!(zone(&object(json!({ "metadata": {}, "spec": { "availabilityZone": "az-b" } }))), Some("az-b"));
+        assert_eq!(zone(&object(json!({ "metadata": {}, "spec": { "extractor": {} } }))), None);
+    }
+}
