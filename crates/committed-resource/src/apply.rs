@@ -38,7 +38,7 @@ impl<S: Scheduler> Apply<'_, S> {
         decided: &Decided,
     ) -> Result<(), Error> {
         if decided.plan.finalizer == Finalizer::Add {
-            self.commitments.add_finalizer(self.key, object, labels::RELEASE_SLOTS).await?;
+            self.protect(object).await?;
         }
         let slots = &decided.plan.slots;
         if let Some(whole) = &decided.plan.whole {
@@ -52,6 +52,14 @@ impl<S: Scheduler> Apply<'_, S> {
             self.commitments.remove_finalizer(self.key, object, labels::RELEASE_SLOTS).await?;
         }
         Ok(())
+    }
+
+    /// A commitment that has gone meanwhile must not get slots: nobody would ever release them.
+    async fn protect(&self, object: &Arc<CommittedResource>) -> Result<(), Error> {
+        match self.commitments.add_finalizer(self.key, object, labels::RELEASE_SLOTS).await? {
+            Written::Gone => Err(Error::Changed),
+            Written::Unchanged | Written::Changed(_) => Ok(()),
+        }
     }
 
     /// A slot with finalizers of others is still there after its deletion: then ours stays, too (D1). What a duplicate

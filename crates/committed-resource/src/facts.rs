@@ -64,8 +64,8 @@ pub struct Facts {
 pub struct Served {
     /// Which object.
     pub key: ObjectKey,
-    /// It carries the finalizer, so that the slots outlive this object and not it.
-    pub has_finalizer: bool,
+    /// It carries the finalizer and is not going away itself, so that the slots are safe with it.
+    pub protects: bool,
 }
 
 /// What one cluster holds of a commitment.

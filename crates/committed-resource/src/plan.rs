@@ -172,7 +172,7 @@ fn deletion(facts: &Facts) -> Plan {
     let (leave, free) = match &facts.served_instead {
         None => (leave_all(facts), facts.unreadable().next().is_none()),
         // Its slots are left to the other object, once that one cannot go without them.
-        Some(served) => (Vec::new(), served.has_finalizer || facts.all_slots().next().is_none()),
+        Some(served) => (Vec::new(), served.protects || facts.all_slots().next().is_none()),
     };
     let finalizer = if facts.has_finalizer && free { Finalizer::Remove } else { Finalizer::Leave };
     Plan { leave, finalizer, ..Plan::idle(Course::Deleting) }
@@ -385,8 +385,11 @@ async fn place<S: Scheduler>(
         return Ok(());
     }
     let request = whole_request(facts, &decided.plan, placing);
-    decided.assumed.extend(request.slots.iter().map(|slot| slot.key.clone()));
     if let Placement::Decided { hosts, shortage } = scheduler.place_all(&request).await? {
+        // Of the others none is held here: as soon as they exist they ask for themselves, and what they then hold does
+        // not end with this apply.
+        let held = request.slots.iter().zip(&hosts).filter(|(_, host)| host.is_some());
+        decided.assumed.extend(held.map(|(slot, _)| slot.key.clone()));
         (decided.hosts, decided.shortage) = (hosts, shortage);
     }
     Ok(())

@@ -151,7 +151,9 @@ impl<S: Scheduler> Reader<'_, S> {
             (misplaced, *entry.key.name != *canonical, entry.key.name.clone(), entry.key.cluster.clone())
         };
         let served = same.iter().min_by_key(rank)?;
-        (served.key != *key).then(|| Served { key: served.key.clone(), has_finalizer: has_finalizer(&served.object) })
+        let stays = served.object.metadata.deletion_timestamp.is_none();
+        let protects = stays && has_finalizer(&served.object);
+        (served.key != *key).then(|| Served { key: served.key.clone(), protects })
     }
 
     fn room(

@@ -13,9 +13,7 @@ pub fn by_commitment(
     commitments: &Store<CommittedResource>,
 ) -> BTreeSet<ObjectKey> {
     let mut keys: BTreeSet<_> = [change.key.clone()].into();
-    let finalizers =
-        |object: &Option<Arc<CommittedResource>>| object.as_ref().map(|one| one.metadata.finalizers.clone());
-    if finalizers(&change.old) != finalizers(&change.new) || zone(&change.old) != zone(&change.new) {
+    if standing(&change.old) != standing(&change.new) {
         for object in [&change.old, &change.new].into_iter().flatten() {
             keys.extend(with_uuid(&object.spec.commitment_uuid, commitments));
         }
@@ -23,8 +21,11 @@ pub fn by_commitment(
     keys
 }
 
-fn zone(object: &Option<Arc<CommittedResource>>) -> Option<&str> {
-    object.as_ref().map(|object| object.spec.availability_zone.as_str())
+/// What its duplicates look at.
+fn standing(object: &Option<Arc<CommittedResource>>) -> Option<(&str, &[String], bool)> {
+    let object = object.as_ref()?;
+    let finalizers = object.metadata.finalizers.as_deref().unwrap_or_default();
+    Some((&object.spec.availability_zone, finalizers, object.metadata.deletion_timestamp.is_some()))
 }
 
 /// A slot concerns the commitments that it names and named. Of a Reservation that was never readable nobody knows which

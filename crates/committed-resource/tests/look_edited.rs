@@ -114,3 +114,17 @@ async fn document_20_section_17_no_1_an_edit_just_before_the_status_that_the_sto
     process.settle().await;
     assert_accepted(&server, 3, &HOSTS);
 }
+
+#[tokio::test(start_paused = true)]
+async fn d1_a_commitment_that_goes_just_before_its_finalizer_gets_no_slots() {
+    let clock = clock();
+    let server = server(&clock, &HOSTS, &seeds::patient(UUID, 2));
+    let process = Process::start(&server, &clock);
+    server.before(Verb::Patch, &commitment_path(), 1, |server| {
+        server.delete::<CommittedResource>(&names::commitment(UUID)).unwrap();
+    });
+    let failures = process.settle().await;
+    assert!(failures.len() <= 1, "{failures:?}");
+    assert_eq!(slots_and_hosts(&server), []);
+    process.settle_for_good().await;
+}

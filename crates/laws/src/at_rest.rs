@@ -5,7 +5,7 @@ use berth_crds::{CommitmentState, CommittedResource, Condition, Reservation, con
 use crate::{
     Key, Law, Snapshot, Violation,
     always::{has_finalizer, is_ours, on_its_way_out, orphaned},
-    snapshot::{in_force_on, says_duplicate},
+    snapshot::{commitment_of, in_force_on, says_duplicate},
 };
 
 mod followed;
@@ -29,7 +29,17 @@ pub fn at_rest(snapshot: &Snapshot) -> Vec<Violation> {
 
 fn of_slot(snapshot: &Snapshot, key: &Key, slot: &Reservation) -> Vec<Violation> {
     let orphan = if is_ours(slot) { None } else { orphaned(snapshot, key, slot) };
-    orphan.into_iter().chain(unmarked(key, slot)).chain(ready_elsewhere(key, slot)).collect()
+    let twice = number_twice(snapshot, key, slot);
+    orphan.into_iter().chain(twice).chain(unmarked(key, slot)).chain(ready_elsewhere(key, slot)).collect()
+}
+
+/// Slots that were left to a duplicate in another cluster are not counted.
+fn number_twice(snapshot: &Snapshot, key: &Key, slot: &Reservation) -> Option<Violation> {
+    let uuid = commitment_of(slot);
+    let same = |other: &&Key| snapshot.slot(other).is_some_and(|other| commitment_of(other) == uuid);
+    let first = snapshot.slots_called(&key.name).find(same).filter(|first| *first != key)?;
+    let left = snapshot.commitments_of(uuid).nth(1).is_some();
+    (!left).then(|| Violation::new(Law::SlotNumberTwice, key, format!("is there also as {first}")))
 }
 
 /// A slot that says Ready is taken to hold room where it is in force.

@@ -19,10 +19,11 @@ pub enum Law {
     /// A slot that we made is called after the commitment that it was made for and its number (document 10 section 10.3,
     /// U43).
     SlotName,
-    /// No two slots of a commitment have the same number, also not in two clusters (U43, U54).
-    SlotNumberTwice,
     /// A VM is confirmed in one slot of a host only (U35).
     VmInTwoSlots,
+    /// No two slots of a commitment have the same number, also not in two clusters (U43, U54). A creation that is still
+    /// under way when its process crashes may lead to that for a moment.
+    SlotNumberTwice,
     /// One object is served for a UUID, over all clusters (U14).
     ServedTwice,
     /// An object says `DuplicateUUID` exactly when another one is served in its place (U14).
@@ -63,8 +64,8 @@ impl Law {
         Self::HostOverbooked,
         Self::SlotInWrongZone,
         Self::SlotName,
-        Self::SlotNumberTwice,
         Self::VmInTwoSlots,
+        Self::SlotNumberTwice,
         Self::ServedTwice,
         Self::DuplicateUntrue,
         Self::CommitmentSilent,
@@ -89,8 +90,8 @@ impl Law {
             Self::HostOverbooked => "host_overbooked",
             Self::SlotInWrongZone => "slot_in_wrong_zone",
             Self::SlotName => "slot_name",
-            Self::SlotNumberTwice => "slot_number_twice",
             Self::VmInTwoSlots => "vm_in_two_slots",
+            Self::SlotNumberTwice => "slot_number_twice",
             Self::ServedTwice => "served_twice",
             Self::DuplicateUntrue => "duplicate_untrue",
             Self::CommitmentSilent => "commitment_silent",

@@ -24,6 +24,15 @@ impl Log {
         Self { snapshot, outside }
     }
 
+    /// Two slots are on a host with room for so many.
+    fn begin_late(room: u64) -> Self {
+        let mut log = Self { outside: Outside::late(), ..Self::begin() };
+        let _ = log.host(host("node1", room));
+        log.outside.learn(&log.snapshot, &log.snapshot.everything());
+        log.outside.heard();
+        log
+    }
+
     fn judged(&mut self, touched: &Touched) -> Vec<Violation> {
         self.outside.learn(&self.snapshot, touched);
         let broken = always(&self.snapshot, &self.outside);
@@ -120,11 +129,8 @@ fn what_a_hand_has_done_is_excused_until_it_is_repaired() {
 
 #[test]
 fn whoever_hears_late_may_give_out_once_what_others_took_until_everybody_has_heard() {
-    let mut log = Log::begin();
-    log.outside = Outside::late();
-    log.outside.learn(&log.snapshot, &log.snapshot.everything());
-    log.outside.heard();
-    assert_eq!(log.host(small("480Gi")), [], "it has shrunk by one slot, and one is still on it");
+    let mut log = Log::begin_late(4);
+    assert_eq!(log.host(host("node1", 2)), [], "there was room for two more");
     assert_eq!(log.slot(slot(UUID, 2, "node1")), [], "nobody has heard of that yet");
     log.outside.heard();
     assert_eq!(log.slot(slot(UUID, 3, "node1"))[0].law, Law::HostOverbooked);
@@ -132,10 +138,7 @@ fn whoever_hears_late_may_give_out_once_what_others_took_until_everybody_has_hea
 
 #[test]
 fn what_a_hand_puts_on_a_host_is_heard_of_late_as_well() {
-    let mut log = Log::begin();
-    log.outside = Outside::late();
-    log.outside.learn(&log.snapshot, &log.snapshot.everything());
-    log.outside.heard();
+    let mut log = Log::begin_late(3);
     let mut by_hand = slot(UUID, 2, "node2");
     by_hand.spec.target_host = Some("node1".to_owned());
     let touched = log.snapshot.reservation(&key(by_hand.metadata.name.as_deref()), Some(&Arc::new(by_hand)));

@@ -5,10 +5,14 @@ use std::time::Duration;
 
 use berth_crds::{CommittedResource, Hypervisor, Reservation, names};
 use berth_testkit::{Random, Server, seeds};
+use jiff::SignedDuration;
 use serde_json::json;
 use tokio::time::sleep;
 
-use crate::world::{World, ZONES};
+use crate::{
+    process::Process,
+    world::{World, ZONES},
+};
 
 /// Commitments and hosts that may exist at a time.
 const COMMITMENTS: usize = 6;
@@ -46,15 +50,58 @@ const ACTS: [Act; 14] = [
     Act::HandSends,
 ];
 
-/// So many things happen, one after the other, with pauses of up to `longest` between them.
-pub async fn life(world: &mut World, acts: usize, longest: Duration) {
+/// So many things happen, one after the other, with pauses of up to `longest` between them. Now and then something
+/// happens to the process or to a server as a whole.
+pub async fn life(world: &mut World, mut process: Process, acts: usize, longest: Duration) -> Process {
     for _ in 0..acts {
         let pause = world.random.duration(&(Duration::ZERO..=longest));
         sleep(pause).await;
         let act = ACTS[world.random.below(ACTS.len())];
         let mut random = Random::new(world.random.next());
+        if std::env::var("SHOW").is_ok() {
+            eprintln!("{:?} {act:?}: {:?}", world.home.calls().last().map(|c| c.chars().take(40).collect::<String>()), world.versions());
+        }
         world.people(|world| happens(world, act, &mut random));
+        if world.random.chance(200) {
+            process = blow(world, process).await;
+        }
     }
+    process
+}
+
+/// A crash, a pause, a clock that is set, a server that is away, forgets its history or cuts its watches.
+async fn blow(world: &mut World, process: Process) -> Process {
+    let (servers, seconds) = (world.servers(), Duration::from_secs);
+    let server = servers[world.random.clone().below(servers.len())].1.clone();
+    drop(servers);
+    match world.random.below(6) {
+        0 => {
+            process.crash();
+            // Longer than a request takes: what lands after the next process has listed is the business of repairs (D10).
+            sleep(world.random.duration(&(Duration::from_millis(100)..=seconds(1)))).await;
+            return world.start("one");
+        }
+        1 => {
+            process.pause();
+            sleep(world.random.duration(&(Duration::ZERO..=seconds(40)))).await;
+            process.resume();
+        }
+        2 => {
+            let hours = i64::try_from(world.random.below(5)).unwrap_or(0) - 2;
+            world.clock.step(SignedDuration::from_mins(hours * 20));
+        }
+        3 => {
+            server.go_away();
+            sleep(world.random.duration(&(Duration::ZERO..=seconds(90)))).await;
+            server.come_back();
+        }
+        4 => {
+            server.compact();
+            server.break_watches("");
+        }
+        _ => server.end_watches(""),
+    }
+    process
 }
 
 /// Something that cannot happen does not: there may be nothing to delete.

@@ -53,7 +53,7 @@ fn lived(seed: u64, two: bool, hit: &mut BTreeMap<&'static str, u64>) -> Vec<Str
         let mut random = berth_testkit::Random::new(seed);
         world.servers().into_iter().for_each(|(_, server)| faults::plague(server, &mut random));
         let process = world.start("one");
-        life::life(&mut world, 40, Duration::from_secs(20)).await;
+        let process = life::life(&mut world, process, 40, Duration::from_secs(20)).await;
         world.servers().into_iter().for_each(|(_, server)| faults::add(hit, server));
         world.is_lawful(process).await;
         world.calls()
@@ -64,7 +64,8 @@ fn lived(seed: u64, two: bool, hit: &mut BTreeMap<&'static str, u64>) -> Vec<Str
 fn seeds_live_through_every_fault() {
     let seeds = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(SEEDS);
     let (mut hit, mut calls) = (BTreeMap::new(), 0);
-    for seed in 0..seeds {
+    let first = std::env::var("FROM").ok().and_then(|first| first.parse().ok()).unwrap_or(0);
+    for seed in first..first + seeds {
         for two in [false, true] {
             eprintln!("seed {seed}, two clusters: {two}");
             calls += lived(seed, two, &mut hit).len();

@@ -217,7 +217,7 @@ fn d1_a_cluster_that_was_given_up_does_not_keep_the_finalizer() {
 #[test]
 fn d1_a_duplicate_loses_only_its_finalizer() {
     let other = ObjectKey::new(ClusterName::home(), "commitment-other");
-    let served = |has_finalizer| Some(Served { key: other.clone(), has_finalizer });
+    let served = |protects| Some(Served { key: other.clone(), protects });
     let slots = vec![slot(0, 60, 15, Some("h"))];
     let facts = Facts { deleting: true, served_instead: served(true), ..facts("60Gi", slots) };
     let plan = planned(&facts);

@@ -249,10 +249,8 @@ fn document_10_section_1_3_old_duplicate_conditions_become_one() {
 fn a_duplicate_names_the_object_that_is_served() {
     for (cluster, name) in [("home", "commitment-b"), ("b", "commitment-b of cluster b")] {
         let served = ObjectKey::new(cluster.into(), "commitment-b");
-        let plan = Facts {
-            served_instead: Some(Served { key: served.clone(), has_finalizer: true }),
-            ..facts("60Gi", vec![])
-        };
+        let plan =
+            Facts { served_instead: Some(Served { key: served.clone(), protects: true }), ..facts("60Gi", vec![]) };
         let decided = decided(&mut plan.clone(), &Room::of(0));
         assert_eq!(decided.plan.course, Course::Duplicate(served));
         let (_, reason, text) = told(&reported(&plan, &decided));
