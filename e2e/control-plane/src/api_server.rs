@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::daemon::Daemon;
+use crate::journal::Journal;
 use crate::port::ReservedPort;
 use crate::{Error, kubeconfig, work_folder};
 
@@ -13,12 +14,14 @@ pub(crate) struct ApiServer {
     folder: PathBuf,
     port: ReservedPort,
     etcd: String,
+    pub(crate) journal: Journal,
 }
 
 impl ApiServer {
     /// Prepares an API server in front of an etcd, with one user, `admin`, who has this token.
     pub(crate) fn new(program: &Path, folder: &Path, etcd: String, token: &str) -> Result<Self, Error> {
-        let server = Self { program: program.to_owned(), folder: folder.to_owned(), port: ReservedPort::new()?, etcd };
+        let (port, journal) = (ReservedPort::new()?, Journal::new(folder)?);
+        let server = Self { program: program.to_owned(), folder: folder.to_owned(), port, etcd, journal };
         let line = format!("{token},{user},{user},{group}\n", user = kubeconfig::ADMIN, group = "system:masters");
         work_folder::write_private(&server.tokens(), &line)?;
         Ok(server)
@@ -56,6 +59,7 @@ impl ApiServer {
         // us a program that generates keys.
         let key = self.certificates().join("apiserver.key");
         let mut arguments = self.addresses();
+        arguments.extend(self.journal.arguments());
         arguments.extend([
             "--authorization-mode=RBAC".to_owned(),
             format!("--token-auth-file={}", self.tokens().display()),
