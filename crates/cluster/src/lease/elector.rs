@@ -7,7 +7,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, api::PostParams};
 use tokio::{
     sync::watch,
-    time::{sleep, sleep_until, timeout},
+    time::{sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -163,7 +163,7 @@ impl Election {
         let (leads, holder) = (held.is_some(), self.standing.holder().map(str::to_owned));
         self.news.send_if_modified(|news| {
             if leads && !news.leads {
-                info!(lease = %self.key, identity = self.standing.me, "leads");
+                info!(lease = %self.key, identity = self.standing.me, "leads now");
                 self.metrics.leads(true);
             }
             let moved = holder.is_some() && holder != news.holder;
@@ -171,7 +171,7 @@ impl Election {
                 self.metrics.transitions();
             }
             if moved && !leads {
-                info!(lease = %self.key, holder, "another process leads");
+                info!(lease = %self.key, holder, "waiting to become the leader: another process holds the lease");
             }
             let change = news.leads != leads || news.holder != holder;
             // Who held it last stays known while nobody does.
@@ -188,7 +188,7 @@ impl Election {
         if !leads || self.standing.stale {
             return;
         }
-        sleep(WRITE_DEADLINE).await;
+        sleep_until(self.term.at(self.term.settled_at())).await;
         let mark = self.standing.writes(self.term.now(), object::wall_clock());
         match self.put(&object::released(&self.lease, mark)).await {
             Ok(_) => info!(lease = %self.key, "gave the lease back"),

@@ -26,11 +26,14 @@ pub(crate) fn fenced(client: &Client, fence: &Fence) -> Client {
     let service = service_fn(move |mut request: Request<Body>| {
         let (client, fence) = (client.clone(), fence.clone());
         async move {
-            if request.method() != Method::GET {
-                fence.check()?;
-                request.extensions_mut().insert(fence);
+            if request.method() == Method::GET {
+                return client.send(request).await.map_err(BoxError::from);
             }
-            client.send(request).await.map_err(BoxError::from)
+            let sending = fence.sends()?;
+            request.extensions_mut().insert(fence);
+            let answer = client.send(request).await?;
+            sending.answered();
+            Ok(answer)
         }
     });
     Client::new(service, namespace)

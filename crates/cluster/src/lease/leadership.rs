@@ -75,7 +75,8 @@ impl Leadership {
     }
 
     /// Gives the lease back, so that the next leader need not wait 15 s. To be called when all controllers have ended:
-    /// the fence closes at once, and the lease is free when no write of ours can be under way any more.
+    /// the fence closes at once, and the lease is free when no write of ours can be under way any more: at once if all of
+    /// them were answered, else 5 s after the last one was given up.
     pub async fn release(&self) {
         self.release.cancel();
         self.ended().await;
