@@ -8,7 +8,7 @@ mod leading;
 mod parts;
 mod remotes;
 
-use std::{cell::OnceCell, convert::Infallible, sync::Arc};
+use std::{cell::OnceCell, convert::Infallible, sync::Arc, time::Duration};
 
 use berth_cluster::{Cluster, Clusters, Events, Fitness, Need, Routes, watch_fitness};
 use berth_core::ClusterName;
@@ -24,7 +24,8 @@ use berth_telemetry::{
 };
 use leading::{Leading, TAKE_OVER, hostname};
 use parts::Parts;
-use tracing::info;
+use tokio::time::Instant;
+use tracing::{info, warn};
 
 use crate::{
     args::{LogArguments, OperatorArguments},
@@ -32,6 +33,9 @@ use crate::{
     error::Error,
     watchdog,
 };
+
+/// From the order to end until the process has ended, at the latest: less than the 5 s after which somebody may kill us.
+const ENDS_WITHIN: Duration = Duration::from_millis(4900);
 
 /// Runs until a signal or a failure ends it.
 pub fn run(arguments: &OperatorArguments) -> Result<(), Error> {
@@ -77,10 +81,11 @@ async fn operate(arguments: &OperatorArguments, configuration: &Configuration) -
         outcome = process.run(&ready) => outcome.map(|never| match never {}),
     };
     stop.cancel();
+    let latest = Instant::now() + ENDS_WITHIN;
     if parts.wind_down().await
         && let Some(leading) = leading.into_inner()
     {
-        leading.give_back().await;
+        leading.give_back(latest).await;
     }
     outcome
 }
@@ -136,7 +141,7 @@ impl Process<'_> {
         synced.ready();
         let leading = self.leading.get_or_init(|| self.leading(clusters.home()));
         if leading.acquired().await {
-            self.memory.read_anew(TAKE_OVER).await;
+            self.take_over().await;
         }
         self.start(&clusters, leading);
         Err(leading.lost().await)
@@ -197,6 +202,20 @@ impl Process<'_> {
         } else {
             self.metrics.cluster.lease.leads(true);
             Leading::alone()
+        }
+    }
+
+    /// What was read before proves nothing to whoever has just become the leader.
+    async fn take_over(&self) {
+        let began = Instant::now();
+        let silent = self.memory.read_anew(TAKE_OVER).await;
+        let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        if silent.is_empty() {
+            info!(milliseconds, "the stores were read anew");
+        } else {
+            let clusters: Vec<_> = silent.iter().map(ClusterName::as_str).collect();
+            let clusters = clusters.join(", ");
+            warn!(milliseconds, clusters, "the stores were read anew; clusters that did not answer have to wait");
         }
     }
 

@@ -4,60 +4,32 @@
 
 mod support;
 
-use std::time::Duration;
-
-use berth_crds::{CommittedResource, Reservation, names};
-use futures::future::join_all;
-use kube::api::ListParams;
+use berth_crds::{Reservation, names};
 use serde_json::json;
 use support::{
+    crowd::Crowd,
     laws,
-    objects::{host, patient, rejectable},
+    objects::{host, patient},
     waiting::so,
     world::World,
 };
-use tokio::time::sleep;
 
-const COMMITMENTS: usize = 25;
-const SLOTS_EACH: usize = 8;
-const ALL_SLOTS: usize = COMMITMENTS * SLOTS_EACH;
+const CROWD: Crowd = Crowd { commitments: 25 };
 
-fn uuid(number: usize) -> String {
-    format!("crowd-{number:03}")
-}
-
-/// Hosts for exactly as many slots as the crowd wants, and the crowd, half of which may be rejected.
 async fn crowd(world: &World) {
-    let hosts: Vec<_> = (0..ALL_SLOTS / 4).map(|number| host(&format!("node{number:02}"), 4)).collect();
-    join_all(hosts.iter().map(|host| world.create(host))).await;
-    let each = SLOTS_EACH as u64;
-    let wish = |number| match number % 2 {
-        0 => patient(&uuid(number), each),
-        _ => rejectable(&uuid(number), each),
-    };
-    let commitments: Vec<CommittedResource> = (0..COMMITMENTS).map(wish).collect();
-    join_all(commitments.iter().map(|commitment| world.create(commitment))).await;
+    CROWD.hosts(world).await;
+    CROWD.arrives(world).await;
 }
 
-/// Starts the operator and waits until some slots are there, and not all: a matter of a second.
+/// Starts the operator and waits until it is in the middle of its work.
 async fn half_way(world: &mut World) {
     world.launch().await;
-    let slots = world.api::<Reservation>();
-    loop {
-        let count = slots.list_metadata(&ListParams::default()).await.unwrap().items.len();
-        assert!(count < ALL_SLOTS, "the work is done before anybody has looked");
-        if count >= ALL_SLOTS / 10 {
-            return;
-        }
-        sleep(Duration::from_millis(5)).await;
-    }
+    CROWD.half_way(world).await;
 }
 
 async fn all_accepted(world: &World) {
-    for number in 0..COMMITMENTS {
-        world.accepted(&uuid(number)).await;
-    }
-    assert_eq!(world.rest().await.slots().count(), ALL_SLOTS);
+    CROWD.accepted(world).await;
+    world.rest().await;
 }
 
 #[tokio::test]
@@ -95,7 +67,7 @@ async fn an_outage_of_the_api_server_in_the_middle_is_waited_out() {
     world.control_plane().restart_api_server().await.unwrap();
     all_accepted(&world).await;
     // An outage is told by a few lines, however many objects were being written.
-    let (log, few) = (world.operator().log(), 100 + COMMITMENTS);
+    let (log, few) = (world.operator().log(), 100 + CROWD.commitments);
     assert!(log.lines().count() < few, "{} lines:\n{log}", log.lines().count());
     world.end().await;
 }

@@ -48,6 +48,7 @@ fn nothing_configured_is_a_working_operator() {
     assert_eq!(configuration.enabled_controllers, Controller::ALL.into());
     assert_eq!(configuration.enabled_tasks, [].into());
     assert_eq!(configuration.common.leader_election_id, "berth");
+    assert_eq!(accepted(&json!({ "leaderElectionID": "" })).common.leader_election_id, "", "an election refuses it");
     assert_eq!(configuration.common.scheduler, SchedulerUrl::BuiltIn);
     assert_eq!(configuration.reservation_controller.scheduler, SchedulerUrl::BuiltIn);
     assert!(configuration.api_servers.home_serves(&Kind::parse("v1/Secret").unwrap()));

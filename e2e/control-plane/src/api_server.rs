@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::daemon::Daemon;
 use crate::guest::Guest;
+use crate::journal::Journal;
 use crate::port::ReservedPort;
 use crate::{Error, kubeconfig, work_folder};
 
@@ -14,6 +15,7 @@ pub(crate) struct ApiServer {
     folder: PathBuf,
     port: ReservedPort,
     etcd: String,
+    pub(crate) journal: Journal,
 }
 
 impl ApiServer {
@@ -25,7 +27,8 @@ impl ApiServer {
         token: &str,
         guests: &[Guest],
     ) -> Result<Self, Error> {
-        let server = Self { program: program.to_owned(), folder: folder.to_owned(), port: ReservedPort::new()?, etcd };
+        let (port, journal) = (ReservedPort::new()?, Journal::new(folder)?);
+        let server = Self { program: program.to_owned(), folder: folder.to_owned(), port, etcd, journal };
         let admin = format!("{token},{user},{user},{group}\n", user = kubeconfig::ADMIN, group = "system:masters");
         let lines: String = std::iter::once(admin).chain(guests.iter().map(Guest::line)).collect();
         work_folder::write_private(&server.tokens(), &lines)?;
@@ -64,6 +67,7 @@ impl ApiServer {
         // us a program that generates keys.
         let key = self.certificates().join("apiserver.key");
         let mut arguments = self.addresses();
+        arguments.extend(self.journal.arguments());
         arguments.extend([
             "--authorization-mode=RBAC".to_owned(),
             format!("--token-auth-file={}", self.tokens().display()),

@@ -12,7 +12,7 @@ use crate::etcd::Etcd;
 use crate::guest::Guest;
 use crate::kubectl::Kubectl;
 use crate::work_folder::{WorkFolder, random_token, write_private};
-use crate::{Binaries, Environment, Error, kubeconfig, log_file};
+use crate::{Binaries, Environment, Error, WriteRequest, kubeconfig, log_file};
 
 /// Far more than the usual two or three seconds: compilers may run beside it.
 const READY_WITHIN: Duration = Duration::from_secs(90);
@@ -122,6 +122,11 @@ impl ControlPlane {
         self.start_api_server().await?;
         self.wait_until_listening().await?;
         self.wait_until_ready().await
+    }
+
+    /// All writes that were answered so far, by anybody but the API server itself, in the order of the answers.
+    pub fn journal(&self) -> Result<Vec<WriteRequest>, Error> {
+        self.api_server.journal.read()
     }
 
     /// An error when etcd or kube-apiserver has ended by itself.

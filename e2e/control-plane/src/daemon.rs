@@ -65,7 +65,12 @@ impl Daemon {
 
     /// Asks the process to end (SIGTERM): how it ended, or `None` when it has not ended in time; dropping kills it then.
     pub async fn stop(&mut self, within: Duration) -> Result<Option<ExitStatus>, Error> {
-        self.terminate()?;
+        self.signal("TERM")?;
+        self.ended(within).await
+    }
+
+    /// Waits for the end of the process: how it ended, or `None` when it has not ended in time.
+    pub async fn ended(&mut self, within: Duration) -> Result<Option<ExitStatus>, Error> {
         let asked = Instant::now();
         loop {
             let status = self.exit_status()?;
@@ -76,12 +81,13 @@ impl Daemon {
         }
     }
 
-    /// The shell's own `kill`, as the standard library can only kill. It fails when the process has just ended, which is
-    /// what was asked for.
-    fn terminate(&self) -> Result<(), Error> {
+    /// Sends a signal, such as `STOP`, with the shell's own `kill`, as the standard library can only kill. A process that
+    /// has just ended is no error: whoever asks for its end has it, and everybody else will see it.
+    pub fn signal(&self, signal: &str) -> Result<(), Error> {
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", "kill -TERM \"$0\"", &self.pid().to_string()]).stdin(Stdio::null()).stderr(Stdio::null());
-        command.status().map(drop).map_err(Error::io(format!("ask {} to end", self.name)))
+        let (name, pid) = (format!("-{signal}"), self.pid().to_string());
+        command.args(["-c", "kill \"$0\" \"$1\"", &name, &pid]).stdin(Stdio::null()).stderr(Stdio::null());
+        command.status().map(drop).map_err(Error::io(format!("send {signal} to {}", self.name)))
     }
 
     fn exit_status(&mut self) -> Result<Option<ExitStatus>, Error> {
@@ -132,6 +138,16 @@ mod tests {
         let status = daemon.stop(Duration::from_secs(60)).await.unwrap();
         assert_eq!((status.and_then(|status| status.code()), daemon.log_tail()), (Some(3), "hello\nbye".to_owned()));
         assert!(daemon.check().unwrap_err().to_string().starts_with("shell has ended by itself"));
+    }
+
+    #[tokio::test]
+    async fn a_process_that_is_paused_goes_on_when_it_is_told_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut daemon = shell("trap 'exit 5' TERM; echo hello; while true; do sleep 0.01; done", folder.path()).await;
+        daemon.signal("STOP").unwrap();
+        assert_eq!(daemon.stop(Duration::from_millis(100)).await.unwrap(), None, "a paused process does nothing");
+        daemon.signal("CONT").unwrap();
+        assert_eq!(daemon.ended(Duration::from_secs(60)).await.unwrap().and_then(|status| status.code()), Some(5));
     }
 
     #[tokio::test]

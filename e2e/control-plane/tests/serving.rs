@@ -139,3 +139,19 @@ async fn an_etcd_that_ends_by_itself_is_reported_with_its_log() {
 fn path(path: &Path) -> &str {
     path.to_str().unwrap()
 }
+
+#[tokio::test]
+async fn the_journal_tells_who_has_written_what_also_after_a_restart() {
+    let mut control_plane = ControlPlane::start().await.unwrap();
+    control_plane.run_kubectl(&["create", "namespace", "first"], None).await.unwrap();
+    assert!(control_plane.run_kubectl(&["create", "namespace", "first"], None).await.is_err());
+    control_plane.restart_api_server().await.unwrap();
+    control_plane.run_kubectl(&["delete", "namespace", "first", "--wait=false"], None).await.unwrap();
+    let journal = control_plane.journal().unwrap();
+    let ours: Vec<_> = journal.iter().filter(|write| write.user_agent.starts_with("kubectl")).collect();
+    let told: Vec<_> = ours.iter().map(|w| (w.verb.as_str(), w.resource.as_str(), w.name.as_str(), w.code)).collect();
+    let expected = [("create", 201), ("create", 409), ("delete", 200)];
+    assert_eq!(told, expected.map(|(verb, code)| (verb, "namespaces", "first", code)), "{journal:#?}");
+    assert!(ours.iter().all(|write| write.received <= write.answered && write.succeeded() == (write.code < 300)));
+    assert!(ours.is_sorted_by(|one, next| one.answered < next.received), "{journal:#?}");
+}

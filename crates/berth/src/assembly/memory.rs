@@ -1,6 +1,6 @@
 //! What one process knows: the stores, the scheduler with its capacity view, and the keys that wait for a look.
 
-use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use berth_cluster::{
     Cluster, ClusterMetrics, Clusters, Kind, RouteError, Routes, Store, StoreMetrics, feed, indexes, watch_conflicts,
@@ -79,8 +79,8 @@ impl Memory {
     }
 
     /// Reads everything anew (decision D10, take-over). After `patience` it goes on without the clusters that have not
-    /// answered: nothing is decided about their zones until they have.
-    pub async fn read_anew(&self, patience: Duration) {
+    /// answered, which it gives: nothing is decided about their zones until they have.
+    pub async fn read_anew(&self, patience: Duration) -> BTreeSet<ClusterName> {
         let Stores { commitments, reservations, hypervisors, knowledges } = &self.stores;
         commitments.relist();
         reservations.relist();
@@ -93,6 +93,10 @@ impl Memory {
         );
         // Elapsed is no failure: the stores say themselves what they do not follow.
         let _ = timeout(patience, all).await;
+        [unfollowed(commitments), unfollowed(reservations), unfollowed(hypervisors), unfollowed(knowledges)]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     fn keep_house(self, stop: CancellationToken) -> Pin<Box<dyn Future<Output = ()> + Send>> {
@@ -103,6 +107,12 @@ impl Memory {
             }
         })
     }
+}
+
+fn unfollowed<K: Kind>(store: &Store<K>) -> Vec<ClusterName> {
+    let mut clusters = store.clusters();
+    clusters.retain(|cluster| store.followed(cluster).is_err());
+    clusters
 }
 
 async fn synced<K: Kind>(store: &Store<K>, cluster: &ClusterName) {

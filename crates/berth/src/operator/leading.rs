@@ -4,7 +4,10 @@
 use std::{fs, sync::Arc, time::Duration};
 
 use berth_cluster::{Cluster, Election, Ended, Fence, Leadership, LeaseMetrics};
-use tokio::{task::JoinHandle, time::timeout};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, timeout_at},
+};
 use tracing::info;
 use uuid::Uuid;
 
@@ -12,9 +15,6 @@ use crate::error::Error;
 
 /// A cluster that does not answer the new leader within this time has to wait for its decisions.
 pub(super) const TAKE_OVER: Duration = Duration::from_secs(10);
-
-/// Giving the lease back must not hold up the end of the process.
-const GIVE_BACK: Duration = Duration::from_millis(400);
 
 /// How this process comes to lead, and whether it still does.
 pub(super) struct Leading {
@@ -31,7 +31,7 @@ impl Leading {
     pub(super) fn elected(home: &Cluster, name: &str, metrics: Arc<LeaseMetrics>) -> Self {
         let namespace = home.client.default_namespace();
         let (leadership, work) = Election::new(home, namespace, name, identity(), metrics);
-        info!(lease = format!("{namespace}/{name}"), "waiting to become the leader");
+        info!(lease = format!("{namespace}/{name}"), "takes part in the election of a leader");
         Self { election: Some((leadership, tokio::spawn(work))) }
     }
 
@@ -56,10 +56,10 @@ impl Leading {
     }
 
     /// Lets the next replica lead at once. Only when nothing of this one writes any more.
-    pub(super) async fn give_back(self) {
+    pub(super) async fn give_back(self, latest: Instant) {
         if let Some((leadership, _)) = &self.election {
             // Elapsed: then the others wait until the lease has run out.
-            let _ = timeout(GIVE_BACK, leadership.release()).await;
+            let _ = timeout_at(latest, leadership.release()).await;
         }
     }
 }

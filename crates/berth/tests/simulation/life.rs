@@ -59,7 +59,11 @@ pub async fn life(world: &mut World, mut process: Process, acts: usize, longest:
         let act = ACTS[world.random.below(ACTS.len())];
         let mut random = Random::new(world.random.next());
         if std::env::var("SHOW").is_ok() {
-            eprintln!("{:?} {act:?}: {:?}", world.home.calls().last().map(|c| c.chars().take(40).collect::<String>()), world.versions());
+            eprintln!(
+                "{:?} {act:?}: {:?}",
+                world.home.calls().last().map(|c| c.chars().take(40).collect::<String>()),
+                world.versions()
+            );
         }
         world.people(|world| happens(world, act, &mut random));
         if world.random.chance(200) {

@@ -5,10 +5,12 @@
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
 pub mod cloud;
+pub mod crowd;
 pub mod http;
 pub mod laws;
 pub mod objects;
 pub mod operator;
+pub mod replicas;
 pub mod seen;
 pub mod waiting;
 pub mod world;

@@ -9,7 +9,7 @@ use std::{
 
 use berth_control_plane::{ControlPlane, Daemon};
 
-use super::http;
+use super::{http, waiting::WITHIN};
 
 /// SIGTERM has to end the process within this time.
 pub const STOPS_WITHIN: Duration = Duration::from_secs(5);
@@ -25,8 +25,19 @@ pub struct Operator {
 impl Operator {
     /// Starts it; it may not be ready yet.
     pub async fn start(control_plane: &ControlPlane, kubeconfig: &Path, config: &Path) -> Self {
+        Self::start_as("berth", control_plane, kubeconfig, config, &[]).await
+    }
+
+    /// The same, with a log of its own, `<name>.log`, and more arguments.
+    pub async fn start_as(
+        name: &'static str,
+        control_plane: &ControlPlane,
+        kubeconfig: &Path,
+        config: &Path,
+        more: &[&str],
+    ) -> Self {
         let [probes, metrics] = free_addresses();
-        let arguments = [
+        let mut arguments = vec![
             "operator".to_owned(),
             format!("--kubeconfig={}", kubeconfig.display()),
             format!("--config={}", config.display()),
@@ -35,9 +46,10 @@ impl Operator {
             "--metrics-secure=false".to_owned(),
             "--log-format=human".to_owned(),
         ];
+        arguments.extend(more.iter().map(|argument| (*argument).to_owned()));
         let program = Path::new(env!("CARGO_BIN_EXE_berth"));
-        let log_begins = log_length(control_plane);
-        let daemon = control_plane.spawn("berth", program, &arguments).await.unwrap();
+        let log_begins = log_length(control_plane, name);
+        let daemon = control_plane.spawn(name, program, &arguments).await.unwrap();
         Self { daemon, log_begins, probes, metrics }
     }
 
@@ -54,6 +66,25 @@ impl Operator {
     /// How many looks at objects there have been, of both controllers.
     pub async fn looks(&self) -> u64 {
         http::sum(&self.metrics().await, "berth_controller_runs_total", &[])
+    }
+
+    /// Whether it says that it leads; `None` when it does not answer.
+    pub async fn leads(&self) -> Option<bool> {
+        let metrics = self.metrics().await;
+        metrics.lines().find_map(|line| line.strip_prefix("berth_leader ")).map(|value| value == "1")
+    }
+
+    /// Sends it a signal, such as `STOP`.
+    pub fn signal(&self, signal: &str) {
+        self.daemon.signal(signal).unwrap();
+    }
+
+    /// Waits until it has ended by itself: the exit code, and what it wrote since its start.
+    pub async fn ended(mut self) -> (Option<i32>, String) {
+        let status = self.daemon.ended(WITHIN).await.unwrap();
+        let log = self.log();
+        let status = status.unwrap_or_else(|| panic!("it has not ended:\n{log}"));
+        (status.code(), log)
     }
 
     /// What it wrote since this start.
@@ -88,9 +119,9 @@ impl Operator {
     }
 }
 
-/// Starts of one control plane write into one file, one after the other.
-fn log_length(control_plane: &ControlPlane) -> usize {
-    let log = control_plane.kubeconfig().with_file_name("berth.log");
+/// Starts of one name write into one file, one after the other.
+fn log_length(control_plane: &ControlPlane, name: &str) -> usize {
+    let log = control_plane.kubeconfig().with_file_name(format!("{name}.log"));
     fs::metadata(log).map_or(0, |data| usize::try_from(data.len()).unwrap())
 }
 

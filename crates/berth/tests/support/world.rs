@@ -7,13 +7,13 @@ use std::{
     time::Duration,
 };
 
-use berth_control_plane::ControlPlane;
+use berth_control_plane::{ControlPlane, WriteRequest};
 use berth_crds::{Hypervisor, Knowledge, names};
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::{
     sync::{Mutex, MutexGuard, OnceCell},
     time::sleep,
@@ -117,6 +117,25 @@ impl World {
         .await;
     }
 
+    /// Starts an operator that competes with others for the lease. Its name is also what it calls itself to the API
+    /// server.
+    pub async fn launch_replica(&self, name: &'static str) -> Operator {
+        let control_plane = &self.shared.control_plane;
+        let config = control_plane.kubeconfig().with_file_name(format!("{name}.json"));
+        fs::write(&config, keys(name).to_string()).unwrap();
+        Operator::start_as(name, control_plane, &self.shared.account, &config, &["--leader-elect"]).await
+    }
+
+    /// What was started by somebody else becomes the operator of this world.
+    pub fn adopt(&mut self, operator: Operator) {
+        self.operator = Some(operator);
+    }
+
+    /// All writes of this control plane so far.
+    pub fn journal(&self) -> Vec<WriteRequest> {
+        self.shared.control_plane.journal().unwrap()
+    }
+
     /// The running operator.
     pub fn operator(&self) -> &Operator {
         self.operator.as_ref().unwrap()
@@ -135,6 +154,11 @@ impl World {
     /// kubectl with the rights of an administrator.
     pub async fn kubectl(&self, arguments: &[&str]) -> String {
         self.shared.control_plane.run_kubectl(arguments, None).await.unwrap()
+    }
+
+    /// kubectl that may be refused.
+    pub async fn try_kubectl(&self, arguments: &[&str]) -> Result<String, String> {
+        self.shared.control_plane.run_kubectl(arguments, None).await.map_err(|error| error.to_string())
     }
 
     /// To stop and restart the API server.
@@ -158,7 +182,7 @@ impl World {
     }
 
     /// The same with a question that takes time.
-    async fn until_told<T>(&self, what: &str, judge: impl AsyncFn(&Self, Seen) -> Result<T, String>) -> T {
+    pub async fn until_told<T>(&self, what: &str, judge: impl AsyncFn(&Self, Seen) -> Result<T, String>) -> T {
         let look = async || match self.cloud.see().await {
             Ok(seen) => judge(self, seen).await,
             Err(error) => Err(format!("the API server does not answer: {error}")),
@@ -296,11 +320,18 @@ impl Shared {
         cloud.install_all().await;
         let account = control_plane.service_account("berth-system", "berth").await.unwrap();
         let config = tempfile::Builder::new().suffix(".json").tempfile().unwrap();
-        let grace = format!("{}s", GRACE.as_secs());
-        let keys = json!({ "committedResourceReservationController": { "requeueIntervalGracePeriod": grace } });
-        fs::write(config.path(), keys.to_string()).unwrap();
+        fs::write(config.path(), keys("berth").to_string()).unwrap();
         Self { control_plane, account, config }
     }
+}
+
+/// The configuration of an operator of this name.
+fn keys(name: &str) -> Value {
+    let grace = format!("{}s", GRACE.as_secs());
+    json!({
+        "userAgent": { "component": name },
+        "committedResourceReservationController": { "requeueIntervalGracePeriod": grace },
+    })
 }
 
 /// A client lives no longer than the runtime of its test.

@@ -164,7 +164,7 @@ impl Election {
         let (leads, holder) = (held.is_some(), self.standing.holder().map(str::to_owned));
         self.news.send_if_modified(|news| {
             if leads && !news.leads {
-                info!(lease = %self.key, identity = self.standing.me, "leads");
+                info!(lease = %self.key, identity = self.standing.me, "leads now");
                 self.metrics.leads(true);
             }
             let moved = holder.is_some() && holder != news.holder;
@@ -172,7 +172,7 @@ impl Election {
                 self.metrics.transitions();
             }
             if moved && !leads {
-                info!(lease = %self.key, holder, "another process leads");
+                info!(lease = %self.key, holder, "waiting to become the leader: another process holds the lease");
             }
             let change = news.leads != leads || news.holder != holder;
             // Who held it last stays known while nobody does.

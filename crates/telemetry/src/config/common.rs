@@ -16,7 +16,8 @@ const KEYSTONE: &str = "Secret with the Keystone credentials (URL, user, passwor
 /// Shared keys of the top level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Common {
-    /// `leaderElectionID`: name of the Lease for leader election.
+    /// `leaderElectionID`: name of the Lease for leader election. Empty when it is given so, which leader election
+    /// refuses (document 11 section 3.5).
     pub leader_election_id: String,
     /// `userAgent.component`, empty when absent: first half of the `User-Agent` of outgoing HTTP.
     pub user_agent_component: String,
@@ -37,7 +38,7 @@ pub struct Common {
 
 impl Common {
     pub(super) fn read(s: &mut Section<'_>) -> Self {
-        let leader_election_id = s.text("leaderElectionID", "berth", LEASE);
+        let leader_election_id = s.text_or_empty("leaderElectionID", "berth", LEASE);
         let (user_agent_component, user_agent_version) = s.section("userAgent", |s| {
             let component = s.text("component", "", "First half of the `User-Agent` of outgoing HTTP requests.");
             (component, s.text("version", "", "Second half of the `User-Agent`, after a slash."))

@@ -61,6 +61,12 @@ impl<'a> Section<'a> {
         found.unwrap_or_else(|| default.to_owned())
     }
 
+    /// Text whose default counts only when the key is absent: an empty one is somebody's wish.
+    pub fn text_or_empty(&mut self, key: &'static str, default: &str, meaning: &'static str) -> String {
+        let found = self.value(key, "text", default.to_owned(), meaning, value::text);
+        found.unwrap_or_else(|| default.to_owned())
+    }
+
     /// Text that may be missing. `absent` says what then happens.
     pub fn optional(&mut self, key: &'static str, absent: &str, meaning: &'static str) -> Option<String> {
         self.value(key, "text", absent.to_owned(), meaning, value::text).filter(|text| !text.is_empty())

@@ -1,0 +1,88 @@
+//! Who has written what and when, by the audit log of the API server: one line for each answer to a write. It decides
+//! what is recorded and how a line reads; what may be written by whom is for tests to say.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::{Error, work_folder};
+
+/// A request to change something, and its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteRequest {
+    /// When it was received, in UTC, to the microsecond: such texts compare as the times do.
+    pub received: String,
+    /// When it was answered, in the same form.
+    pub answered: String,
+    /// The `User-Agent` of whoever sent it.
+    pub user_agent: String,
+    /// As RBAC calls it, such as `patch`.
+    pub verb: String,
+    /// The plural of the kind, with the subresource if there is one: `reservations/status`.
+    pub resource: String,
+    /// The object; empty when the server was to find a name.
+    pub name: String,
+    /// The status code of the answer.
+    pub code: u16,
+}
+
+impl WriteRequest {
+    /// Whether the server did what was asked.
+    pub fn succeeded(&self) -> bool {
+        (200..300).contains(&self.code)
+    }
+
+    fn of(line: &str) -> Option<Self> {
+        let event: Value = serde_json::from_str(line).ok()?;
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let object = &event["objectRef"];
+        let (kind, sub) = (text(&object["resource"]), text(&object["subresource"]));
+        Some(Self {
+            received: text(&event["requestReceivedTimestamp"]),
+            answered: text(&event["stageTimestamp"]),
+            user_agent: text(&event["userAgent"]),
+            verb: text(&event["verb"]),
+            resource: if sub.is_empty() { kind } else { format!("{kind}/{sub}") },
+            name: text(&object["name"]),
+            code: u16::try_from(event["responseStatus"]["code"].as_u64()?).ok()?,
+        })
+    }
+}
+
+/// The journal of one API server, which goes on over its restarts.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    policy: PathBuf,
+    log: PathBuf,
+}
+
+impl Journal {
+    /// Says what is to be recorded: all writes but those of the server itself.
+    pub(crate) fn new(folder: &Path) -> Result<Self, Error> {
+        let journal = Self { policy: folder.join("audit-policy.json"), log: folder.join("audit.log") };
+        let writes = ["create", "update", "patch", "delete", "deletecollection"];
+        let policy = json!({
+            "apiVersion": "audit.k8s.io/v1", "kind": "Policy",
+            "omitStages": ["RequestReceived"],
+            "rules": [
+                { "level": "None", "users": ["system:apiserver"] },
+                { "level": "Metadata", "verbs": writes },
+                { "level": "None" },
+            ],
+        });
+        work_folder::write_private(&journal.policy, &policy.to_string())?;
+        Ok(journal)
+    }
+
+    pub(crate) fn arguments(&self) -> [String; 2] {
+        let (policy, log) = (self.policy.display(), self.log.display());
+        [format!("--audit-policy-file={policy}"), format!("--audit-log-path={log}")]
+    }
+
+    /// In the order of the answers. A line that is being written is left out.
+    pub(crate) fn read(&self) -> Result<Vec<WriteRequest>, Error> {
+        let text = fs::read(&self.log).map_err(Error::path("read", &self.log))?;
+        Ok(String::from_utf8_lossy(&text).lines().filter_map(WriteRequest::of).collect())
+    }
+}
