@@ -182,7 +182,7 @@ impl Objects {
         let keys: Vec<String> =
             self.shelves.get(path).into_iter().flat_map(|shelf| shelf.objects.keys().cloned()).collect();
         for key in keys {
-            self.remove(path, &key, None);
+            self.remove(path, &key);
         }
         self.shelves.remove(path);
         self.wake(path);
@@ -262,13 +262,10 @@ impl Objects {
         object
     }
 
-    /// Takes an object away; the last that is seen of it is `last` or what it was.
-    fn remove(&mut self, kind: &str, key: &str, last: Option<Value>) -> Option<Object> {
-        let before = self.shelves.get_mut(kind).and_then(|shelf| shelf.objects.remove(key))?;
-        let (value, version) = self.stamped(last.unwrap_or_else(|| Value::clone(&before.value)));
-        let object = Object::new(value);
-        self.happened(kind, key, version, Happened::Deleted, object.clone(), Some(before));
-        Some(object)
+    fn remove(&mut self, kind: &str, key: &str) {
+        let Some(before) = self.shelves.get_mut(kind).and_then(|shelf| shelf.objects.remove(key)) else { return };
+        let (value, version) = self.stamped(Value::clone(&before.value));
+        self.happened(kind, key, version, Happened::Deleted, Object::new(value), Some(before));
     }
 
     fn stamped(&mut self, mut value: Value) -> (Value, u64) {

@@ -34,9 +34,7 @@ pub(crate) fn apply(target: &mut Value, patch: &Value) -> Result<(), Refusal> {
         serde_json::from_value(patch.clone()).map_err(|error| Refusal::bad_request(error.to_string()))?;
     json_patch::patch(target, &patch).map_err(|error| {
         let message = "the server rejected our request due to an error in our request";
-        let mut refusal = Refusal::new(422, "Invalid", "", message);
-        refusal.details.insert("causes".to_owned(), serde_json::json!([{ "message": error.to_string() }]));
-        refusal
+        Refusal::new(422, "Invalid", "", format!("{message}: {error}"))
     })
 }
 

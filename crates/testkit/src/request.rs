@@ -144,6 +144,7 @@ fn verb(method: &Method, target: &Target, query: &Query) -> Result<Verb, Refusal
         (&Method::GET, true) if query.watch => Err(Refusal::not_here("the watch of a single path")),
         (&Method::GET, true) => Ok(Verb::Get),
         (&Method::POST, false) => Ok(Verb::Create),
+        (&Method::PUT, false) => Err(Refusal::bad_request("name must be provided")),
         (&Method::PUT, true) => Ok(if status { Verb::UpdateStatus } else { Verb::Update }),
         (&Method::PATCH, true) => Ok(if status { Verb::PatchStatus } else { Verb::Patch }),
         (&Method::DELETE, true) if !status => Ok(Verb::Delete),

@@ -64,9 +64,9 @@ impl Plan {
         let selector = Selector::new(&kind, namespace, query)?;
         let version: u64 = match query.version.as_deref() {
             None => 0,
-            Some(version) => {
-                version.parse().map_err(|_| Refusal::bad_request(format!("invalid resource version {version:?}")))?
-            }
+            Some(version) => version.parse().map_err(|_| {
+                Refusal::new(500, "", "", format!("Invalid value: {version:?}: invalid resource version"))
+            })?,
         };
         let mut plan = Self {
             era: objects.era(path),

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use serde_json::json;
+
 use super::{Object, Objects};
 use crate::{kinds::KindInfo, refusal::Refusal, request::Query, selector::Selector};
 
@@ -135,7 +137,13 @@ fn fill(mut page: Page, objects: &BTreeMap<String, Object>, start: &Start, selec
 }
 
 fn list_invalid(message: &str) -> Refusal {
-    Refusal::new(422, "Invalid", "", format!("ListOptions.meta.k8s.io \"\" is invalid: {message}"))
+    let message = format!("ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: {message}");
+    let mut refusal = Refusal::new(422, "Invalid", "", message);
+    let cause = json!([{ "reason": "FieldValueForbidden", "field": "resourceVersionMatch", "message": "Forbidden" }]);
+    for (key, value) in [("group", json!("meta.k8s.io")), ("kind", json!("ListOptions")), ("causes", cause)] {
+        refusal.details.insert(key.to_owned(), value);
+    }
+    refusal
 }
 
 fn hex(text: &str) -> String {

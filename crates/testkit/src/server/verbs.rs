@@ -39,7 +39,7 @@ impl Answer {
 
     pub(super) fn content(&self) -> &'static str {
         match self {
-            Self::Refused(refusal) if refusal.reason.is_empty() => "text/plain; charset=utf-8",
+            Self::Refused(refusal) if refusal.is_plain() => "text/plain; charset=utf-8",
             _ => "application/json",
         }
     }

@@ -92,7 +92,8 @@ impl Context {
     pub async fn watch(&self, kind: &str, query: &str) -> Watch {
         let uri = format!("{kind}?watch=true{query}");
         let request = Request::get(uri).body(Vec::new()).unwrap();
-        let lines: Box<dyn AsyncBufRead + Send + Unpin> = Box::new(Box::pin(self.client.request_stream(request).await.unwrap()));
+        let lines: Box<dyn AsyncBufRead + Send + Unpin> =
+            Box::new(Box::pin(self.client.request_stream(request).await.unwrap()));
         Watch { lines: lines.lines(), answers: self.answers.clone() }
     }
 

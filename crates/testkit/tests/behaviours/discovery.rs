@@ -16,7 +16,7 @@ behaviours![
     groups_are_listed,
     an_unknown_kind_is_404_in_plain_text,
     an_unknown_group_is_404_in_plain_text,
-    a_method_that_is_not_served_is_405,
+    a_put_without_a_name_is_refused,
     rights_can_be_asked_for,
     preflight_finds_nothing_to_complain_of,
     a_kind_that_is_removed_and_installed_begins_empty,
@@ -36,7 +36,10 @@ async fn a_group_says_what_it_serves(context: Context) {
     let body = context.get("/apis/cortex.cloud/v1alpha1").await.ok();
     assert_eq!((&body["kind"], &body["groupVersion"]), (&json!("APIResourceList"), &json!("cortex.cloud/v1alpha1")));
     let kind = resource(&body, "reservations");
-    assert_eq!((&kind["kind"], &kind["namespaced"], &kind["singularName"]), (&json!("Reservation"), &json!(false), &json!("reservation")));
+    assert_eq!(
+        (&kind["kind"], &kind["namespaced"], &kind["singularName"]),
+        (&json!("Reservation"), &json!(false), &json!("reservation"))
+    );
     let mut verbs: Vec<_> = kind["verbs"].as_array().unwrap().iter().map(|verb| verb.as_str().unwrap()).collect();
     verbs.sort_unstable();
     assert_eq!(verbs, ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]);
@@ -47,7 +50,8 @@ async fn a_group_says_what_it_serves(context: Context) {
 
 async fn groups_are_listed(context: Context) {
     let body = context.get("/apis").await.ok();
-    let names: Vec<_> = body["groups"].as_array().unwrap().iter().map(|group| group["name"].as_str().unwrap()).collect();
+    let names: Vec<_> =
+        body["groups"].as_array().unwrap().iter().map(|group| group["name"].as_str().unwrap()).collect();
     for name in ["cortex.cloud", "kvm.cloud.sap", "coordination.k8s.io", "events.k8s.io"] {
         assert!(names.contains(&name), "{names:?}");
     }
@@ -71,9 +75,8 @@ async fn an_unknown_group_is_404_in_plain_text(context: Context) {
     assert_eq!(context.get("/apis/nothing.test/v1").await.text, "404 page not found\n");
 }
 
-async fn a_method_that_is_not_served_is_405(context: Context) {
-    let answer = context.put("/apis/cortex.cloud/v1alpha1/reservations", &json!({})).await;
-    assert_eq!(answer.code, 405, "{}", answer.text);
+async fn a_put_without_a_name_is_refused(context: Context) {
+    context.put("/apis/cortex.cloud/v1alpha1/reservations", &json!({})).await.refused(400, "BadRequest");
 }
 
 async fn rights_can_be_asked_for(context: Context) {

@@ -61,7 +61,8 @@ async fn check(server: impl Special + Clone + 'static) -> Vec<Checked> {
         let context = Context::new(server.client(), Box::new(server.clone()));
         context.clear().await;
         let ended = AssertUnwindSafe(run(context.clone())).catch_unwind().await;
-        let failed = ended.err().map(|panic| panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "it failed".to_owned()));
+        let failed =
+            ended.err().map(|panic| panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "it failed".to_owned()));
         checked.push(Checked { name, answers: context.answers(), failed });
     }
     checked
@@ -126,7 +127,11 @@ fn the_document_lists_every_behaviour() {
     let listed: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("- ")).map(str::to_owned).collect();
     let wanted: Vec<_> = names.iter().map(said).collect();
     let missing: Vec<_> = wanted.iter().filter(|name| !listed.contains(name)).collect();
-    assert!(missing.is_empty(), "docs/testing.md lacks:\n- {}", missing.iter().map(|s| s.as_str()).collect::<Vec<_>>().join("\n- "));
+    assert!(
+        missing.is_empty(),
+        "docs/testing.md lacks:\n- {}",
+        missing.iter().map(|s| s.as_str()).collect::<Vec<_>>().join("\n- ")
+    );
     let section = text.split("### What is checked").nth(1).and_then(|rest| rest.split("\n### ").next()).unwrap();
     let stated = section.lines().filter(|line| line.starts_with("- ")).count();
     assert_eq!(stated, wanted.len(), "docs/testing.md lists what is not checked");

@@ -60,7 +60,8 @@ async fn get_gives_what_was_created(context: Context) {
 async fn get_at_version_0_gives_the_object(context: Context) {
     let made = context.slot("a").await;
     // It may come from a cache that is behind.
-    let read = context.ask_quietly(http::Method::GET, &format!("{}?resourceVersion=0", reservation("a")), "", None).await;
+    let read =
+        context.ask_quietly(http::Method::GET, &format!("{}?resourceVersion=0", reservation("a")), "", None).await;
     assert!(read.code == 404 || read.body == made);
     assert_eq!(context.get(&reservation("a")).await.ok(), made);
 }
@@ -88,7 +89,10 @@ async fn list_of_nothing_has_no_items(context: Context) {
 async fn list_comes_in_pages_of_one_state(context: Context) {
     five(&context).await;
     let first = list(&context, "limit=2").await;
-    assert_eq!((names(&first), &first["metadata"]["remainingItemCount"]), (vec!["a".to_owned(), "b".to_owned()], &json!(3)));
+    assert_eq!(
+        (names(&first), &first["metadata"]["remainingItemCount"]),
+        (vec!["a".to_owned(), "b".to_owned()], &json!(3))
+    );
     context.delete(&reservation("d"), json!({})).await.ok();
     context.slot("f").await;
     let second = list(&context, &format!("limit=2&continue={}", text(&first, "continue"))).await;
@@ -175,7 +179,8 @@ async fn list_selects_by_the_fields_of_reservations(context: Context) {
 }
 
 async fn list_refuses_a_field_that_is_not_selectable(context: Context) {
-    let body = context.get(&format!("{RESERVATIONS}?fieldSelector=spec.startTime%3Dx")).await.refused(400, "BadRequest");
+    let body =
+        context.get(&format!("{RESERVATIONS}?fieldSelector=spec.startTime%3Dx")).await.refused(400, "BadRequest");
     assert!(body["message"].as_str().unwrap().contains("field label not supported: spec.startTime"), "{body}");
 }
 

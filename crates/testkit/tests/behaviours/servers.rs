@@ -79,7 +79,9 @@ impl Real {
     pub async fn start() -> Self {
         let control_plane = ControlPlane::start().await.unwrap();
         let kubeconfig = Kubeconfig::read_from(control_plane.kubeconfig()).unwrap();
-        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+        let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+        // As ours: what is refused is not asked again by the client.
+        config.default_retry = false;
         let real = Self { client: Client::try_from(config).unwrap(), _control_plane: Arc::new(control_plane) };
         for crd in generate::all() {
             real.apply(&crd).await;
@@ -140,8 +142,7 @@ impl Special for Real {
 
     fn store_old<'a>(&'a self, object: &'a Value) -> LocalBoxFuture<'a, ()> {
         Box::pin(async move {
-            let (today, before) =
-                (crd(generate::all(), "Reservation"), crd(generate::without_rules(), "Reservation"));
+            let (today, before) = (crd(generate::all(), "Reservation"), crd(generate::without_rules(), "Reservation"));
             let api = self.api(&today);
             let object: DynamicObject = serde_json::from_value(object.clone()).unwrap();
             self.apply(&before).await;
