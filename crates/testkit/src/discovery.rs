@@ -68,7 +68,7 @@ fn resources(group_version: &str, resources: Vec<Value>) -> Value {
 fn served(kinds: &[&KindInfo], group: &str, version: &str) -> Option<Value> {
     let kinds: Vec<_> = kinds.iter().filter(|kind| kind.group == group && kind.version == version).collect();
     let first = kinds.first()?;
-    Some(resources(&first.group_version(), kinds.iter().flat_map(|kind| entries(kind)).collect()))
+    Some(resources(&first.group_version, kinds.iter().flat_map(|kind| entries(kind)).collect()))
 }
 
 fn entries(kind: &KindInfo) -> Vec<Value> {

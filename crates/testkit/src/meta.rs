@@ -171,9 +171,9 @@ pub(crate) fn check_place(
     namespace: &str,
     name: Option<&str>,
 ) -> Result<(), Refusal> {
-    let wanted = [("apiVersion", kind.group_version()), ("kind", kind.kind.clone())];
+    let wanted = [("apiVersion", &kind.group_version), ("kind", &kind.kind)];
     for (key, wanted) in wanted {
-        if object[key] != wanted {
+        if object[key] != **wanted {
             return Err(Refusal::bad_request(format!("{key} is {}, but {wanted} is served here", object[key])));
         }
     }

@@ -14,17 +14,22 @@ pub(crate) fn merge(target: &mut Value, patch: &Value) {
     if !target.is_object() {
         *target = Value::Object(Map::new());
     }
-    let Some(target) = target.as_object_mut() else { return };
     for (key, value) in patch {
-        if value.is_null() {
-            target.remove(key);
-        } else if let Some(inner) = target.get_mut(key) {
-            merge(inner, value);
-        } else {
-            let mut inner = Value::Null;
-            merge(&mut inner, value);
-            target.insert(key.clone(), inner);
-        }
+        merge_field(target, key, value);
+    }
+}
+
+/// Changes one field of an object as a merge patch says.
+pub(crate) fn merge_field(target: &mut Value, key: &str, value: &Value) {
+    let Some(target) = target.as_object_mut() else { return };
+    if value.is_null() {
+        target.remove(key);
+    } else if let Some(inner) = target.get_mut(key) {
+        merge(inner, value);
+    } else {
+        let mut inner = Value::Null;
+        merge(&mut inner, value);
+        target.insert(key.to_owned(), inner);
     }
 }
 

@@ -204,7 +204,7 @@ impl Watch {
         let next = self.bookmark_at + BOOKMARK_EVERY;
         // After the last one there is no other.
         self.bookmark_at = if self.bookmark_at >= last { self.ends_at + LASTS } else { next.min(last) };
-        let object = json!({ "kind": self.plan.kind.kind, "apiVersion": self.plan.kind.group_version(),
+        let object = json!({ "kind": self.plan.kind.kind, "apiVersion": self.plan.kind.group_version,
                              "metadata": { "resourceVersion": version.to_string(), "creationTimestamp": null } });
         line("BOOKMARK", &object.to_string())
     }

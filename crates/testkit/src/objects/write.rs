@@ -167,12 +167,18 @@ impl Objects {
             meta::check_name(object, name)?;
         }
         let old = self.get(path, namespace, name)?.clone();
-        let mut new = changed(&old.value, endpoint, change)?;
+        let mut new = changed(&kind, &old.value, endpoint, change)?;
         meta::check_place(&kind, &mut new, namespace, Some(name))?;
-        check_preconditions(&kind, name, &old.value, &new, endpoint, change)?;
-        limit(&kind, &old.value, &mut new, endpoint);
+        let insists = if let Change::Merge(body) = change { body } else { &new };
+        check_preconditions(&kind, name, &old.value, insists, endpoint, change)?;
+        if !matches!(change, Change::Merge(_)) {
+            limit(&kind, &old.value, &mut new, endpoint);
+        }
         meta::keep_fixed(&mut new, &old.value);
         meta::tidy(&mut new)?;
+        if new == *old.value {
+            return Ok(old);
+        }
         judge(&kind, name, &mut new, Some(&old.value), mode)?;
         if new == *old.value {
             return Ok(old);
@@ -230,38 +236,51 @@ fn letters(number: u64) -> String {
     (0..5).rev().map(digit).collect()
 }
 
-fn changed(old: &Value, endpoint: Endpoint, change: Change<'_>) -> Result<Value, Refusal> {
+fn changed(kind: &KindInfo, old: &Value, endpoint: Endpoint, change: Change<'_>) -> Result<Value, Refusal> {
     match change {
-        Change::Replace(new) => Ok(new.clone()),
-        Change::Merge(body) if !body.is_object() => Err(Refusal::bad_request("a merge patch is an object")),
-        Change::Merge(body) => {
-            let mut new = old.clone();
-            patch::merge(&mut new, body);
+        Change::Replace(new) => {
+            let mut new = new.clone();
+            if endpoint == Endpoint::Status && new.get("metadata").is_none() {
+                new["metadata"] = json!({});
+            }
             Ok(new)
         }
+        Change::Merge(body) => merged(kind, old, endpoint, body),
         Change::Json(body) => {
             let mut new = old.clone();
             patch::apply(&mut new, body)?;
             Ok(new)
         }
     }
-    .map(|mut new| {
-        if endpoint == Endpoint::Status && new.get("metadata").is_none() {
-            new["metadata"] = json!({});
+}
+
+/// The old object with the fields merged that the endpoint is for.
+fn merged(kind: &KindInfo, old: &Value, endpoint: Endpoint, body: &Value) -> Result<Value, Refusal> {
+    let Some(fields) = body.as_object() else { return Err(Refusal::bad_request("a merge patch is an object")) };
+    let mut new = old.clone();
+    for (key, value) in fields {
+        let is_status = kind.status && key == "status";
+        if is_status == (endpoint == Endpoint::Status) {
+            patch::merge_field(&mut new, key, value);
         }
-        new
-    })
+    }
+    if let (Endpoint::Main, Some(metadata)) = (endpoint, body.get("metadata"))
+        && !metadata.is_object()
+    {
+        return Err(Refusal::bad_request("metadata is no object"));
+    }
+    Ok(new)
 }
 
 fn check_preconditions(
     kind: &KindInfo,
     name: &str,
     old: &Value,
-    new: &Value,
+    insists: &Value,
     endpoint: Endpoint,
     change: Change<'_>,
 ) -> Result<(), Refusal> {
-    match meta::version(new) {
+    match meta::version(insists) {
         Some(version) if Some(version) != meta::version(old) => return Err(Refusal::modified(kind, name)),
         None if kind.group != "events.k8s.io" && matches!(change, Change::Replace(_)) => {
             let mut problems = Problems::default();
@@ -272,7 +291,7 @@ fn check_preconditions(
         }
         _ => {}
     }
-    let (wanted, is) = (meta::text(new, "uid"), meta::text(old, "uid"));
+    let (wanted, is) = (meta::text(insists, "uid"), meta::text(old, "uid"));
     if wanted.is_none() || wanted == is {
         return Ok(());
     }

@@ -165,8 +165,7 @@ fn list(page: &Page) -> Bytes {
     let mut text = BytesMut::new();
     let head = format!(
         "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"items\":[",
-        page.kind.list_kind,
-        page.kind.group_version()
+        page.kind.list_kind, page.kind.group_version
     );
     text.put_slice(head.as_bytes());
     for (at, object) in page.items.iter().enumerate() {
