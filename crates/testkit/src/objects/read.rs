@@ -37,14 +37,14 @@ struct Start {
 
 impl Objects {
     pub(crate) fn list(&self, wanted: &Wanted<'_>) -> Result<Page, Refusal> {
-        let shelf = self.shelf(wanted.kind)?;
-        let selector = Selector::new(&shelf.kind, wanted.namespace, wanted.query)?;
+        let stock = self.stock(wanted.kind)?;
+        let selector = Selector::new(&stock.kind, wanted.namespace, wanted.query)?;
         let start = self.start(wanted)?;
         let page =
-            Page { kind: shelf.kind.clone(), version: start.version, items: Vec::new(), go_on: None, remaining: None };
+            Page { kind: stock.kind.clone(), version: start.version, items: Vec::new(), go_on: None, remaining: None };
         let older;
         let objects = if start.version == self.version {
-            &shelf.objects
+            &stock.objects
         } else {
             older = self.state_at(wanted.kind, start.version);
             &older
@@ -70,16 +70,17 @@ impl Objects {
             };
         };
         let asked: u64 = version.parse().map_err(|_| list_invalid("resourceVersion is no number"))?;
+        if asked > self.version && matches!(version_match, None | Some("Exact" | "NotOlderThan")) {
+            return Err(Refusal::too_large(asked, self.version));
+        }
         match version_match {
             Some("Exact") if asked == 0 => {
                 Err(list_invalid("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""))
             }
-            Some("Exact") if asked > self.version => Err(Refusal::too_large(asked, self.version)),
             Some("Exact") if self.has_forgotten(asked) => {
                 Err(Refusal::expired("The resourceVersion for the provided list is too old."))
             }
             Some("Exact") => Ok(Start { version: asked, after: None, limit: *limit }),
-            None | Some("NotOlderThan") if asked > self.version => Err(Refusal::too_large(asked, self.version)),
             None | Some("NotOlderThan") => Ok(Start { version: fresh.max(asked), after: None, limit: *limit }),
             Some(other) => Err(list_invalid(&format!("resourceVersionMatch {other:?} is not supported"))),
         }
@@ -99,7 +100,7 @@ impl Objects {
 
     /// The objects of a kind as they were: the present ones, with what happened since undone.
     fn state_at(&self, kind: &str, version: u64) -> BTreeMap<String, Object> {
-        let mut state = self.shelves.get(kind).map(|shelf| shelf.objects.clone()).unwrap_or_default();
+        let mut state = self.shelves.get(kind).map(|stock| stock.objects.clone()).unwrap_or_default();
         let since: Vec<_> = self.since(version).filter(|event| event.kind == kind).collect();
         for event in since.into_iter().rev() {
             match &event.before {

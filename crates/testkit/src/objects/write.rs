@@ -103,7 +103,7 @@ impl Objects {
         self.give_identity(&kind, &mut object);
         judge(&kind, &name, &mut object, None, mode)?;
         let key = key(namespace, &name);
-        if self.shelf(path)?.objects.contains_key(&key) {
+        if self.stock(path)?.objects.contains_key(&key) {
             return Err(Refusal::exists(&kind, &name));
         }
         if mode == Mode::DryRun {
@@ -136,12 +136,12 @@ impl Objects {
     }
 
     pub(crate) fn get(&self, path: &str, namespace: &str, name: &str) -> Result<&Object, Refusal> {
-        let shelf = self.shelf(path)?;
+        let stock = self.stock(path)?;
         let object = match namespace {
-            "" => shelf.objects.get(name),
-            _ => shelf.objects.get(&key(namespace, name)),
+            "" => stock.objects.get(name),
+            _ => stock.objects.get(&key(namespace, name)),
         };
-        object.ok_or_else(|| Refusal::not_found(&shelf.kind, name))
+        object.ok_or_else(|| Refusal::not_found(&stock.kind, name))
     }
 
     /// Gives the object as it is then; it may be gone.

@@ -29,9 +29,9 @@ impl Server {
     }
 
     fn changed<K: Kind>(&self, name: &str, patch: &Value, endpoint: Endpoint) -> Result<K, Refusal> {
-        let path = K::url_path(&(), None);
+        let kind = K::url_path(&(), None);
         let change = Change::Merge(patch);
-        let object = self.lock().objects.update(&path, ("", name), endpoint, change, Mode::Sent)?;
+        let object = self.lock().objects.update(&kind, ("", name), endpoint, change, Mode::Sent)?;
         decoded(&object.value)
     }
 

@@ -20,7 +20,7 @@ use tokio::time::sleep;
 /// What happens to a server besides requests.
 pub trait Special {
     fn client(&self) -> Client;
-    /// ProjectQuotas are served no more.
+    /// The kind ProjectQuota is served no more.
     fn remove_quotas(&self) -> LocalBoxFuture<'_, ()>;
     /// And again.
     fn install_quotas(&self) -> LocalBoxFuture<'_, ()>;
