@@ -32,7 +32,7 @@ pub(crate) fn look<'a>(path: &str, kinds: impl Iterator<Item = &'a Arc<KindInfo>
     let found = match segments.as_slice() {
         ["version"] => Some(version()),
         ["api"] => Some(json!({ "kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [] })),
-        ["api", "v1"] => Some(resources("v1", Vec::new())),
+        ["api", "v1"] => Some(resources("v1", &[])),
         ["apis"] => {
             let groups: Vec<_> = groups.iter().map(|(name, version)| group(name, version)).collect();
             Some(json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups }))
@@ -41,7 +41,7 @@ pub(crate) fn look<'a>(path: &str, kinds: impl Iterator<Item = &'a Arc<KindInfo>
         ["apis", "authorization.k8s.io", "v1"] => {
             let review = json!({ "name": "selfsubjectaccessreviews", "singularName": "selfsubjectaccessreview",
                                  "namespaced": false, "kind": "SelfSubjectAccessReview", "verbs": ["create"] });
-            Some(resources("authorization.k8s.io/v1", vec![review]))
+            Some(resources("authorization.k8s.io/v1", &[review]))
         }
         ["apis", group, version] => served(&kinds, group, version),
         _ => None,
@@ -61,14 +61,14 @@ fn group(name: &str, version: &str) -> Value {
     json!({ "kind": "APIGroup", "apiVersion": "v1", "name": name, "versions": [version], "preferredVersion": version })
 }
 
-fn resources(group_version: &str, resources: Vec<Value>) -> Value {
+fn resources(group_version: &str, resources: &[Value]) -> Value {
     json!({ "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": resources })
 }
 
 fn served(kinds: &[&KindInfo], group: &str, version: &str) -> Option<Value> {
     let kinds: Vec<_> = kinds.iter().filter(|kind| kind.group == group && kind.version == version).collect();
     let first = kinds.first()?;
-    Some(resources(&first.group_version(), kinds.iter().flat_map(|kind| entries(kind)).collect()))
+    Some(resources(&first.group_version, &kinds.iter().flat_map(|kind| entries(kind)).collect::<Vec<_>>()))
 }
 
 fn entries(kind: &KindInfo) -> Vec<Value> {

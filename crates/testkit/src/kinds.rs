@@ -13,6 +13,8 @@ pub(crate) struct KindInfo {
     /// Where its objects are: `/apis/<group>/<version>/<plural>`.
     pub(crate) path: String,
     pub(crate) group: String,
+    /// `cortex.cloud/v1alpha1`.
+    pub(crate) group_version: String,
     pub(crate) version: String,
     pub(crate) plural: String,
     pub(crate) singular: String,
@@ -34,11 +36,6 @@ impl KindInfo {
         format!("{}.{}", self.plural, self.group)
     }
 
-    /// `cortex.cloud/v1alpha1`.
-    pub(crate) fn group_version(&self) -> String {
-        format!("{}/{}", self.group, self.version)
-    }
-
     fn custom(crd: &CustomResourceDefinition) -> Result<Self, String> {
         let (group, names) = (crd.spec.group.clone(), &crd.spec.names);
         let version = crd.spec.versions.first().ok_or("there is no version")?;
@@ -48,6 +45,7 @@ impl KindInfo {
         let selectable = version.selectable_fields.iter().flatten().map(|one| field(&one.json_path)).collect();
         Ok(Self {
             path: format!("/apis/{group}/{}/{}", version.name, names.plural),
+            group_version: format!("{group}/{}", version.name),
             group,
             version: version.name.clone(),
             plural: names.plural.clone(),
@@ -67,6 +65,7 @@ impl KindInfo {
         let plural = format!("{singular}s");
         Ok(Self {
             path: format!("/apis/{group}/v1/{plural}"),
+            group_version: format!("{group}/v1"),
             group: group.to_owned(),
             version: "v1".to_owned(),
             plural,

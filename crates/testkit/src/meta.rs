@@ -89,11 +89,14 @@ fn has_its_type(key: &str, value: &Value) -> bool {
 
 /// Whether names, labels and finalizers are made of the right letters; on an update also whether finalizers come to an
 /// object that is being deleted.
-pub(crate) fn check(object: &Value, old: Option<&Value>, problems: &mut Problems) {
+pub(crate) fn check(kind: &KindInfo, object: &Value, old: Option<&Value>, problems: &mut Problems) {
     let metadata = Path::Field(&Path::Root, "metadata");
     let before = |key: &str| old.and_then(|old| old["metadata"].get(key));
     let name = text(object, "name").unwrap_or_default();
-    if old.is_none() && !(name.len() <= 253 && patterns().name.is_match(name)) {
+    if old.is_none() && name.is_empty() {
+        let text = "Required value: name or generateName is required";
+        problems.add(Problem::Required, &Path::Field(&metadata, "name"), text);
+    } else if old.is_none() && !(name.len() <= 253 && patterns().name.is_match(name)) {
         let text = format!(
             "Invalid value: {name:?}: a lowercase RFC 1123 subdomain must consist of lower case \
                             alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character"
@@ -106,7 +109,7 @@ pub(crate) fn check(object: &Value, old: Option<&Value>, problems: &mut Problems
             check_label(key, value.as_str().unwrap_or_default(), &Path::Field(&metadata, "labels"), problems);
         }
     }
-    check_finalizers(object, old, &Path::Field(&metadata, "finalizers"), problems);
+    check_finalizers(kind, object, old, &Path::Field(&metadata, "finalizers"), problems);
 }
 
 fn check_label(key: &str, value: &str, path: &Path<'_>, problems: &mut Problems) {
@@ -135,13 +138,13 @@ fn check_label(key: &str, value: &str, path: &Path<'_>, problems: &mut Problems)
     }
 }
 
-fn check_finalizers(object: &Value, old: Option<&Value>, path: &Path<'_>, problems: &mut Problems) {
-    for (at, finalizer) in finalizers(object).iter().enumerate() {
+fn check_finalizers(kind: &KindInfo, object: &Value, old: Option<&Value>, path: &Path<'_>, problems: &mut Problems) {
+    for finalizer in finalizers(object) {
         let text = finalizer.as_str().unwrap_or_default();
         let name = text.rsplit_once('/').map_or(text, |(_, name)| name);
         if !(name.len() <= 63 && patterns().word.is_match(name)) {
             let text = format!("Invalid value: {text:?}: name part must consist of alphanumeric characters");
-            problems.add(Problem::Invalid, &Path::Index(path, at), text);
+            problems.add(Problem::Invalid, path, text);
         }
     }
     let Some(old) = old.filter(|old| is_dying(old)) else { return };
@@ -153,6 +156,10 @@ fn check_finalizers(object: &Value, old: Option<&Value>, path: &Path<'_>, proble
                             finalizers []string{{{}}}",
             new.join(", ")
         );
+        if kind.custom {
+            // It is looked at twice there.
+            problems.add(Problem::Forbidden, path, text.clone());
+        }
         problems.add(Problem::Forbidden, path, text);
     }
 }
@@ -164,17 +171,14 @@ pub(crate) fn check_place(
     namespace: &str,
     name: Option<&str>,
 ) -> Result<(), Refusal> {
-    let wanted = [("apiVersion", kind.group_version()), ("kind", kind.kind.clone())];
+    let wanted = [("apiVersion", &kind.group_version), ("kind", &kind.kind)];
     for (key, wanted) in wanted {
-        if object[key] != wanted {
+        if object[key] != **wanted {
             return Err(Refusal::bad_request(format!("{key} is {}, but {wanted} is served here", object[key])));
         }
     }
-    if let (Some(is), Some(name)) = (text(object, "name"), name)
-        && is != name
-    {
-        let message = format!("the name of the object ({is}) does not match the name on the URL ({name})");
-        return Err(Refusal::bad_request(message));
+    if let Some(name) = name {
+        check_name(object, name)?;
     }
     if text(object, "namespace").is_some_and(|is| is != namespace) {
         let message = "the namespace of the provided object does not match the namespace sent on the request";
@@ -187,6 +191,17 @@ pub(crate) fn check_place(
         put(&mut object["metadata"], "namespace", Some(&json!(namespace)));
     }
     Ok(())
+}
+
+/// That the object has the name that it was sent to, if it has one.
+pub(crate) fn check_name(object: &Value, name: &str) -> Result<(), Refusal> {
+    match text(object, "name") {
+        Some(is) if is != name => {
+            let message = format!("the name of the object ({is}) does not match the name on the URL ({name})");
+            Err(Refusal::bad_request(message))
+        }
+        _ => Ok(()),
+    }
 }
 
 struct Patterns {

@@ -121,8 +121,8 @@ impl Snapshot<'_> {
 
     /// All objects of a kind, known by its path, by name.
     pub fn all(&self, kind: &str) -> impl Iterator<Item = &Arc<Value>> {
-        let shelf = self.objects.shelves.get(kind);
-        shelf.into_iter().flat_map(|shelf| shelf.objects.values()).map(|object| &object.value)
+        let stock = self.objects.shelves.get(kind);
+        stock.into_iter().flat_map(|stock| stock.objects.values()).map(|object| &object.value)
     }
 }
 
@@ -153,36 +153,36 @@ impl Objects {
 
     /// All objects of a kind.
     pub(crate) fn everything(&self, path: &str) -> impl Iterator<Item = &Object> {
-        self.shelves.get(path).into_iter().flat_map(|shelf| shelf.objects.values())
+        self.shelves.get(path).into_iter().flat_map(|stock| stock.objects.values())
     }
 
     // ---- kinds
 
     pub(crate) fn kinds(&self) -> impl Iterator<Item = &Arc<KindInfo>> {
-        self.shelves.values().map(|shelf| &shelf.kind)
+        self.shelves.values().map(|stock| &stock.kind)
     }
 
     pub(crate) fn kind(&self, path: &str) -> Result<&Arc<KindInfo>, Refusal> {
-        self.shelf(path).map(|shelf| &shelf.kind)
+        self.stock(path).map(|stock| &stock.kind)
     }
 
-    fn shelf(&self, path: &str) -> Result<&Shelf, Refusal> {
+    fn stock(&self, path: &str) -> Result<&Shelf, Refusal> {
         self.shelves.get(path).ok_or_else(Refusal::page_not_found)
     }
 
     /// Serves a kind, without objects; nothing changes if it is served already.
     pub(crate) fn install(&mut self, kind: &Arc<KindInfo>) {
         self.eras += 1;
-        let shelf = Shelf { kind: kind.clone(), objects: BTreeMap::new(), era: self.eras };
-        self.shelves.entry(kind.path.clone()).or_insert(shelf);
+        let stock = Shelf { kind: kind.clone(), objects: BTreeMap::new(), era: self.eras };
+        self.shelves.entry(kind.path.clone()).or_insert(stock);
     }
 
     /// Removes all objects of a kind, whatever keeps them, and serves it no more. Watches end.
     pub(crate) fn uninstall(&mut self, path: &str) {
         let keys: Vec<String> =
-            self.shelves.get(path).into_iter().flat_map(|shelf| shelf.objects.keys().cloned()).collect();
+            self.shelves.get(path).into_iter().flat_map(|stock| stock.objects.keys().cloned()).collect();
         for key in keys {
-            self.remove(path, &key, None);
+            self.remove(path, &key);
         }
         self.shelves.remove(path);
         self.wake(path);
@@ -190,7 +190,7 @@ impl Objects {
 
     /// Which installation of a kind this is; none if it is not served.
     pub(crate) fn era(&self, path: &str) -> Option<u64> {
-        self.shelves.get(path).map(|shelf| shelf.era)
+        self.shelves.get(path).map(|stock| stock.era)
     }
 
     // ---- history
@@ -230,12 +230,11 @@ impl Objects {
 
     /// Wakes a watch after the next event of a kind.
     pub(crate) fn sleep(&mut self, watch: u64, kind: &str, waker: &Waker) {
-        match self.sleepers.get_mut(&watch) {
-            Some(sleeper) => sleeper.waker.clone_from(waker),
-            None => {
-                let sleeper = Sleeper { kind: kind.to_owned(), waker: waker.clone() };
-                self.sleepers.insert(watch, sleeper);
-            }
+        if let Some(sleeper) = self.sleepers.get_mut(&watch) {
+            sleeper.waker.clone_from(waker);
+        } else {
+            let sleeper = Sleeper { kind: kind.to_owned(), waker: waker.clone() };
+            self.sleepers.insert(watch, sleeper);
         }
     }
 
@@ -257,18 +256,15 @@ impl Objects {
     fn put(&mut self, kind: &str, key: &str, value: Value) -> Object {
         let (value, version) = self.stamped(value);
         let object = Object::new(value);
-        let before = self.shelves.get_mut(kind).and_then(|shelf| shelf.objects.insert(key.to_owned(), object.clone()));
+        let before = self.shelves.get_mut(kind).and_then(|stock| stock.objects.insert(key.to_owned(), object.clone()));
         self.happened(kind, key, version, Happened::Applied, object.clone(), before);
         object
     }
 
-    /// Takes an object away; the last that is seen of it is `last` or what it was.
-    fn remove(&mut self, kind: &str, key: &str, last: Option<Value>) -> Option<Object> {
-        let before = self.shelves.get_mut(kind).and_then(|shelf| shelf.objects.remove(key))?;
-        let (value, version) = self.stamped(last.unwrap_or_else(|| Value::clone(&before.value)));
-        let object = Object::new(value);
-        self.happened(kind, key, version, Happened::Deleted, object.clone(), Some(before));
-        Some(object)
+    fn remove(&mut self, kind: &str, key: &str) {
+        let Some(before) = self.shelves.get_mut(kind).and_then(|stock| stock.objects.remove(key)) else { return };
+        let (value, version) = self.stamped(Value::clone(&before.value));
+        self.happened(kind, key, version, Happened::Deleted, Object::new(value), Some(before));
     }
 
     fn stamped(&mut self, mut value: Value) -> (Value, u64) {

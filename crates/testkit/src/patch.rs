@@ -14,17 +14,22 @@ pub(crate) fn merge(target: &mut Value, patch: &Value) {
     if !target.is_object() {
         *target = Value::Object(Map::new());
     }
-    let Some(target) = target.as_object_mut() else { return };
     for (key, value) in patch {
-        if value.is_null() {
-            target.remove(key);
-        } else if let Some(inner) = target.get_mut(key) {
-            merge(inner, value);
-        } else {
-            let mut inner = Value::Null;
-            merge(&mut inner, value);
-            target.insert(key.clone(), inner);
-        }
+        merge_field(target, key, value);
+    }
+}
+
+/// Changes one field of an object as a merge patch says.
+pub(crate) fn merge_field(target: &mut Value, key: &str, value: &Value) {
+    let Some(target) = target.as_object_mut() else { return };
+    if value.is_null() {
+        target.remove(key);
+    } else if let Some(inner) = target.get_mut(key) {
+        merge(inner, value);
+    } else {
+        let mut inner = Value::Null;
+        merge(&mut inner, value);
+        target.insert(key.to_owned(), inner);
     }
 }
 
@@ -34,9 +39,7 @@ pub(crate) fn apply(target: &mut Value, patch: &Value) -> Result<(), Refusal> {
         serde_json::from_value(patch.clone()).map_err(|error| Refusal::bad_request(error.to_string()))?;
     json_patch::patch(target, &patch).map_err(|error| {
         let message = "the server rejected our request due to an error in our request";
-        let mut refusal = Refusal::new(422, "Invalid", "", message);
-        refusal.details.insert("causes".to_owned(), serde_json::json!([{ "message": error.to_string() }]));
-        refusal
+        Refusal::new(422, "Invalid", "", format!("{message}: {error}"))
     })
 }
 

@@ -33,13 +33,25 @@ impl Refusal {
         if !self.name.is_empty() {
             details.insert("name".to_owned(), json!(self.name));
         }
-        json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": self.code,
-                "reason": self.reason, "message": self.message, "details": details })
+        let mut body = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                               "code": self.code, "message": self.message });
+        if !self.reason.is_empty() {
+            body["reason"] = json!(self.reason);
+        }
+        if !details.is_empty() {
+            body["details"] = Value::Object(details);
+        }
+        body
     }
 
     /// The body as text.
     pub(crate) fn bytes(&self) -> Bytes {
-        if self.reason.is_empty() { format!("{}\n", self.message).into() } else { self.body().to_string().into() }
+        if self.is_plain() { format!("{}\n", self.message).into() } else { self.body().to_string().into() }
+    }
+
+    /// True if it is said in plain text.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.code == 404 && self.reason.is_empty()
     }
 
     pub(crate) fn of(mut self, kind: &KindInfo) -> Self {
@@ -81,20 +93,41 @@ impl Refusal {
         Self::new(409, "Conflict", name, message).of(kind)
     }
 
+    /// A deletion insists on another object or version.
+    pub(crate) fn stale_deletion(kind: &KindInfo, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {}.{} {name:?}: {why}", kind.kind, kind.group);
+        let mut refusal = Self::new(409, "Conflict", name, message).of(kind);
+        refusal.details.insert("kind".to_owned(), json!(kind.kind));
+        refusal
+    }
+
     pub(crate) fn modified(kind: &KindInfo, name: &str) -> Self {
         let why = "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(kind, name, why)
     }
 
     pub(crate) fn invalid(kind: &KindInfo, name: &str, problems: &Problems) -> Self {
-        let message = format!("{}.{} {name:?} is invalid: {problems}", kind.kind, kind.group);
-        let mut refusal = Self::new(422, "Invalid", name, message).of(kind);
+        // Events count as those of the core group, which has no name.
+        let is_core = kind.group == "events.k8s.io";
+        let full = if is_core { kind.kind.clone() } else { format!("{}.{}", kind.kind, kind.group) };
+        let mut refusal = Self::new(422, "Invalid", name, format!("{full} {name:?} is invalid: {problems}")).of(kind);
+        if is_core {
+            refusal.details.remove("group");
+        }
         let causes: Vec<_> = problems
             .all
             .iter()
             .map(|(problem, field, message)| json!({ "reason": problem.reason(), "field": field, "message": message }))
             .collect();
         refusal.details.insert("causes".to_owned(), json!(causes));
+        refusal
+    }
+
+    /// The same before the object is looked at: the resource stands for the kind.
+    pub(crate) fn invalid_resource(kind: &KindInfo, name: &str, problems: &Problems) -> Self {
+        let mut refusal = Self::invalid(kind, name, problems);
+        refusal.message = format!("{} {name:?} is invalid: {problems}", kind.resource());
+        refusal.details.insert("kind".to_owned(), json!(kind.plural));
         refusal
     }
 

@@ -9,8 +9,9 @@ use serde_json::Value;
 use crate::{faults::Verb, refusal::Refusal};
 
 /// A kind of patch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum PatchKind {
+    #[default]
     Merge,
     Json,
 }
@@ -26,6 +27,7 @@ pub(crate) enum Target {
 
 /// What is asked for in the query.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
 pub(crate) struct Query {
     pub(crate) watch: bool,
     pub(crate) bookmarks: bool,
@@ -67,14 +69,14 @@ impl Call {
             split(body.collect_bytes().await.map_err(|error| Refusal::bad_request(error.to_string())));
         let (body, nonsense) = split(parsed(&bytes));
         refusal = refusal.or(unread).or(nonsense);
-        let mut patch = PatchKind::Merge;
+        let mut form = PatchKind::Merge;
         if matches!(verb, Verb::Patch | Verb::PatchStatus) {
             let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
             let (kind, unknown) = split(patch_kind(kind.unwrap_or_default()));
-            (patch, refusal) = (kind, refusal.or(unknown));
+            (form, refusal) = (kind, refusal.or(unknown));
         }
         let path = logged(path, verb, &target, &body);
-        (Self { verb, target, path, query, patch, bytes, body }, refusal)
+        (Self { verb, target, path, query, patch: form, bytes, body }, refusal)
     }
 }
 
@@ -82,12 +84,6 @@ fn split<T: Default>(result: Result<T, Refusal>) -> (T, Option<Refusal>) {
     match result {
         Ok(value) => (value, None),
         Err(refusal) => (T::default(), Some(refusal)),
-    }
-}
-
-impl Default for PatchKind {
-    fn default() -> Self {
-        Self::Merge
     }
 }
 
@@ -144,6 +140,7 @@ fn verb(method: &Method, target: &Target, query: &Query) -> Result<Verb, Refusal
         (&Method::GET, true) if query.watch => Err(Refusal::not_here("the watch of a single path")),
         (&Method::GET, true) => Ok(Verb::Get),
         (&Method::POST, false) => Ok(Verb::Create),
+        (&Method::PUT, false) => Err(Refusal::bad_request("name must be provided")),
         (&Method::PUT, true) => Ok(if status { Verb::UpdateStatus } else { Verb::Update }),
         (&Method::PATCH, true) => Ok(if status { Verb::PatchStatus } else { Verb::Patch }),
         (&Method::DELETE, true) if !status => Ok(Verb::Delete),

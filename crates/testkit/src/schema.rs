@@ -93,6 +93,7 @@ impl Node {
         match keyword {
             // anyOf is looked at when all is known; the type of a map says how patches merge, which we do not do.
             "description" | "title" | "anyOf" | "x-kubernetes-map-type" => {}
+            "x-kubernetes-list-type" if value == "map" || value == "atomic" => {}
             "type" => self.kind = type_of(text(value)?)?,
             "x-kubernetes-int-or-string" => self.kind = Type::IntOrString,
             "x-kubernetes-preserve-unknown-fields" => self.preserve = value == true,
@@ -101,7 +102,7 @@ impl Node {
             "additionalProperties" => self.additional = Some(Box::new(Self::compile(value)?)),
             "items" => self.items = Some(Box::new(Self::compile(value)?)),
             "required" => self.required = texts(value)?,
-            "enum" => self.choices = value.as_array().ok_or("no list")?.clone(),
+            "enum" => self.choices.clone_from(value.as_array().ok_or("no list")?),
             "pattern" => self.pattern = Some(Regex::new(text(value)?).map_err(|error| error.to_string())?),
             "minimum" => self.minimum = Some(value.as_f64().ok_or("no number")?),
             "maximum" => self.maximum = Some(value.as_f64().ok_or("no number")?),
@@ -109,8 +110,6 @@ impl Node {
             "maxLength" => self.max_length = Some(value.as_u64().ok_or("no number")?),
             "format" => self.format = Some(format(text(value)?)?),
             "default" => self.default = Some(value.clone()),
-            "x-kubernetes-list-type" if value != "map" && value != "atomic" => return Err(format!("{value}")),
-            "x-kubernetes-list-type" => {}
             "x-kubernetes-list-map-keys" => self.keys = texts(value)?,
             "x-kubernetes-validations" => {
                 self.rules = value.as_array().ok_or("no list")?.iter().map(rule).collect::<Result<_, _>>()?;

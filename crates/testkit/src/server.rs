@@ -111,7 +111,9 @@ impl Server {
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let mut objects = Objects::new(clock);
         let kinds = kinds::all().expect("the double understands our CRDs");
-        kinds.iter().for_each(|kind| objects.install(kind));
+        for kind in kinds {
+            objects.install(kind);
+        }
         let state = State {
             objects,
             rules: Rules::default(),

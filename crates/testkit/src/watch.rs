@@ -64,9 +64,9 @@ impl Plan {
         let selector = Selector::new(&kind, namespace, query)?;
         let version: u64 = match query.version.as_deref() {
             None => 0,
-            Some(version) => {
-                version.parse().map_err(|_| Refusal::bad_request(format!("invalid resource version {version:?}")))?
-            }
+            Some(version) => version.parse().map_err(|_| {
+                Refusal::new(500, "", "", format!("Invalid value: {version:?}: invalid resource version"))
+            })?,
         };
         let mut plan = Self {
             era: objects.era(path),
@@ -204,7 +204,7 @@ impl Watch {
         let next = self.bookmark_at + BOOKMARK_EVERY;
         // After the last one there is no other.
         self.bookmark_at = if self.bookmark_at >= last { self.ends_at + LASTS } else { next.min(last) };
-        let object = json!({ "kind": self.plan.kind.kind, "apiVersion": self.plan.kind.group_version(),
+        let object = json!({ "kind": self.plan.kind.kind, "apiVersion": self.plan.kind.group_version,
                              "metadata": { "resourceVersion": version.to_string(), "creationTimestamp": null } });
         line("BOOKMARK", &object.to_string())
     }

@@ -101,9 +101,10 @@ fn quoted(text: &str, quote: char) -> Result<(Token, usize), String> {
 
 fn number(text: &str) -> Result<(Token, usize), String> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let token = match text[..end].contains('.') {
-        true => text[..end].parse().map(Token::Double).ok(),
-        false => text[..end].parse().map(Token::Int).ok(),
+    let token = if text[..end].contains('.') {
+        text[..end].parse().map(Token::Double).ok()
+    } else {
+        text[..end].parse().map(Token::Int).ok()
     };
     token.map(|token| (token, end)).ok_or_else(|| format!("{} is no number", &text[..end]))
 }

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use serde_json::json;
+
 use super::{Object, Objects};
 use crate::{kinds::KindInfo, refusal::Refusal, request::Query, selector::Selector};
 
@@ -35,14 +37,14 @@ struct Start {
 
 impl Objects {
     pub(crate) fn list(&self, wanted: &Wanted<'_>) -> Result<Page, Refusal> {
-        let shelf = self.shelf(wanted.kind)?;
-        let selector = Selector::new(&shelf.kind, wanted.namespace, wanted.query)?;
+        let stock = self.stock(wanted.kind)?;
+        let selector = Selector::new(&stock.kind, wanted.namespace, wanted.query)?;
         let start = self.start(wanted)?;
         let page =
-            Page { kind: shelf.kind.clone(), version: start.version, items: Vec::new(), go_on: None, remaining: None };
+            Page { kind: stock.kind.clone(), version: start.version, items: Vec::new(), go_on: None, remaining: None };
         let older;
         let objects = if start.version == self.version {
-            &shelf.objects
+            &stock.objects
         } else {
             older = self.state_at(wanted.kind, start.version);
             &older
@@ -68,16 +70,17 @@ impl Objects {
             };
         };
         let asked: u64 = version.parse().map_err(|_| list_invalid("resourceVersion is no number"))?;
+        if asked > self.version && matches!(version_match, None | Some("Exact" | "NotOlderThan")) {
+            return Err(Refusal::too_large(asked, self.version));
+        }
         match version_match {
             Some("Exact") if asked == 0 => {
                 Err(list_invalid("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""))
             }
-            Some("Exact") if asked > self.version => Err(Refusal::too_large(asked, self.version)),
             Some("Exact") if self.has_forgotten(asked) => {
                 Err(Refusal::expired("The resourceVersion for the provided list is too old."))
             }
             Some("Exact") => Ok(Start { version: asked, after: None, limit: *limit }),
-            None | Some("NotOlderThan") if asked > self.version => Err(Refusal::too_large(asked, self.version)),
             None | Some("NotOlderThan") => Ok(Start { version: fresh.max(asked), after: None, limit: *limit }),
             Some(other) => Err(list_invalid(&format!("resourceVersionMatch {other:?} is not supported"))),
         }
@@ -97,7 +100,7 @@ impl Objects {
 
     /// The objects of a kind as they were: the present ones, with what happened since undone.
     fn state_at(&self, kind: &str, version: u64) -> BTreeMap<String, Object> {
-        let mut state = self.shelves.get(kind).map(|shelf| shelf.objects.clone()).unwrap_or_default();
+        let mut state = self.shelves.get(kind).map(|stock| stock.objects.clone()).unwrap_or_default();
         let since: Vec<_> = self.since(version).filter(|event| event.kind == kind).collect();
         for event in since.into_iter().rev() {
             match &event.before {
@@ -135,7 +138,13 @@ fn fill(mut page: Page, objects: &BTreeMap<String, Object>, start: &Start, selec
 }
 
 fn list_invalid(message: &str) -> Refusal {
-    Refusal::new(422, "Invalid", "", format!("ListOptions.meta.k8s.io \"\" is invalid: {message}"))
+    let message = format!("ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: {message}");
+    let mut refusal = Refusal::new(422, "Invalid", "", message);
+    let cause = json!([{ "reason": "FieldValueForbidden", "field": "resourceVersionMatch", "message": "Forbidden" }]);
+    for (key, value) in [("group", json!("meta.k8s.io")), ("kind", json!("ListOptions")), ("causes", cause)] {
+        refusal.details.insert(key.to_owned(), value);
+    }
+    refusal
 }
 
 fn hex(text: &str) -> String {

@@ -30,13 +30,18 @@ impl Preconditions {
     }
 
     fn check(&self, kind: &KindInfo, name: &str, object: &Value) -> Result<(), Refusal> {
-        let wanted = [("UID", "uid", &self.uid), ("ResourceVersion", "resourceVersion", &self.version)];
-        for (label, key, wanted) in wanted {
+        let wanted = [
+            ("UID", "uid", &self.uid, "deleted and then recreated"),
+            ("ResourceVersion", "resourceVersion", &self.version, "modified"),
+        ];
+        for (label, key, wanted, might) in wanted {
             let is = meta::text(object, key).unwrap_or_default();
             if let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != is) {
-                let why =
-                    format!("Precondition failed: {label} in precondition: {wanted}, {label} in object meta: {is}");
-                return Err(Refusal::conflict(kind, name, &why));
+                let why = format!(
+                    "the {label} in the precondition ({wanted}) does not match the {label} in record ({is}). The object \
+                     might have been {might}"
+                );
+                return Err(Refusal::stale_deletion(kind, name, &why));
             }
         }
         Ok(())
@@ -86,10 +91,10 @@ impl Objects {
     ) -> Result<Object, Refusal> {
         let kind = self.kind(path)?.clone();
         meta::check_place(&kind, &mut object, namespace, None)?;
-        let name = self.name_of_new(&kind, &mut object)?;
+        let name = self.name_of_new(&mut object);
         if meta::version(&object).is_some() && matches!(mode, Mode::Sent | Mode::DryRun) {
             let message = "resourceVersion should not be set on objects to be created";
-            return Err(Refusal::bad_request(message));
+            return Err(Refusal::new(500, "", "", message));
         }
         if kind.status && matches!(mode, Mode::Sent | Mode::DryRun) {
             patch::put(&mut object, "status", None);
@@ -98,7 +103,7 @@ impl Objects {
         self.give_identity(&kind, &mut object);
         judge(&kind, &name, &mut object, None, mode)?;
         let key = key(namespace, &name);
-        if self.shelf(path)?.objects.contains_key(&key) {
+        if self.stock(path)?.objects.contains_key(&key) {
             return Err(Refusal::exists(&kind, &name));
         }
         if mode == Mode::DryRun {
@@ -107,21 +112,15 @@ impl Objects {
         Ok(self.put(path, &key, object))
     }
 
-    /// The name that it has or gets.
-    fn name_of_new(&mut self, kind: &KindInfo, object: &mut Value) -> Result<String, Refusal> {
+    /// The name that it has or gets; without either it is refused later.
+    fn name_of_new(&mut self, object: &mut Value) -> String {
         if let Some(name) = meta::text(object, "name") {
-            return Ok(name.to_owned());
+            return name.to_owned();
         }
-        let Some(beginning) = meta::text(object, "generateName") else {
-            let mut problems = Problems::default();
-            let name = Path::Field(&Path::Root, "metadata");
-            let name = Path::Field(&name, "name");
-            problems.add(Problem::Required, &name, "Required value: name or generateName is required");
-            return Err(Refusal::invalid(kind, "", &problems));
-        };
+        let Some(beginning) = meta::text(object, "generateName") else { return String::new() };
         let name = format!("{beginning}{}", letters(self.next_number()));
         object["metadata"]["name"] = json!(name);
-        Ok(name)
+        name
     }
 
     fn give_identity(&mut self, kind: &KindInfo, object: &mut Value) {
@@ -137,12 +136,12 @@ impl Objects {
     }
 
     pub(crate) fn get(&self, path: &str, namespace: &str, name: &str) -> Result<&Object, Refusal> {
-        let shelf = self.shelf(path)?;
+        let stock = self.stock(path)?;
         let object = match namespace {
-            "" => shelf.objects.get(name),
-            _ => shelf.objects.get(&key(namespace, name)),
+            "" => stock.objects.get(name),
+            _ => stock.objects.get(&key(namespace, name)),
         };
-        object.ok_or_else(|| Refusal::not_found(&shelf.kind, name))
+        object.ok_or_else(|| Refusal::not_found(&stock.kind, name))
     }
 
     /// Gives the object as it is then; it may be gone.
@@ -164,13 +163,22 @@ impl Objects {
             // Leases and Events are created by this as well.
             return self.create(path, namespace, object.clone(), mode);
         }
+        if let Change::Replace(object) = change {
+            meta::check_name(object, name)?;
+        }
         let old = self.get(path, namespace, name)?.clone();
         let mut new = changed(&kind, &old.value, endpoint, change)?;
         meta::check_place(&kind, &mut new, namespace, Some(name))?;
-        check_preconditions(&kind, name, &old.value, &new, endpoint, change)?;
-        limit(&kind, &old.value, &mut new, endpoint);
+        let insists = if let Change::Merge(body) = change { body } else { &new };
+        check_preconditions(&kind, name, &old.value, insists, endpoint, change)?;
+        if !matches!(change, Change::Merge(_)) {
+            limit(&kind, &old.value, &mut new, endpoint);
+        }
         meta::keep_fixed(&mut new, &old.value);
         meta::tidy(&mut new)?;
+        if new == *old.value {
+            return Ok(old);
+        }
         judge(&kind, name, &mut new, Some(&old.value), mode)?;
         if new == *old.value {
             return Ok(old);
@@ -190,7 +198,9 @@ impl Objects {
         if !meta::is_dying(&new) || !meta::finalizers(&new).is_empty() {
             return self.put(path, key, new);
         }
-        self.remove(path, key, Some(new.clone())).unwrap_or_else(|| Object::new(new))
+        // What watches see last is the object as it was stored last, with its finalizers.
+        self.remove(path, key);
+        Object::new(new)
     }
 
     /// Gives the object while it stays, and nothing when it is gone.
@@ -205,7 +215,7 @@ impl Objects {
         preconditions.check(&kind, name, &object.value)?;
         let key = key(namespace, name);
         if meta::finalizers(&object.value).is_empty() {
-            self.remove(path, &key, None);
+            self.remove(path, &key);
             return Ok((object, false));
         }
         if meta::is_dying(&object.value) {
@@ -228,54 +238,81 @@ fn letters(number: u64) -> String {
 
 fn changed(kind: &KindInfo, old: &Value, endpoint: Endpoint, change: Change<'_>) -> Result<Value, Refusal> {
     match change {
-        Change::Replace(new) => Ok(new.clone()),
-        Change::Merge(body) if !body.is_object() => Err(Refusal::bad_request("a merge patch is an object")),
-        Change::Merge(body) => {
-            let mut new = old.clone();
-            patch::merge(&mut new, body);
+        Change::Replace(new) => {
+            let mut new = new.clone();
+            if endpoint == Endpoint::Status && new.get("metadata").is_none() {
+                new["metadata"] = json!({});
+            }
             Ok(new)
         }
+        Change::Merge(body) => merged(kind, old, endpoint, body),
         Change::Json(body) => {
             let mut new = old.clone();
-            patch::apply(&mut new, body).map_err(|refusal| refusal.of(kind))?;
+            patch::apply(&mut new, body)?;
             Ok(new)
         }
     }
-    .map(|mut new| {
-        if endpoint == Endpoint::Status && new.get("metadata").is_none() {
-            new["metadata"] = json!({});
+}
+
+/// The old object with the fields merged that the endpoint is for.
+fn merged(kind: &KindInfo, old: &Value, endpoint: Endpoint, body: &Value) -> Result<Value, Refusal> {
+    let Some(fields) = body.as_object() else { return Err(Refusal::bad_request("a merge patch is an object")) };
+    let mut new = old.clone();
+    for (key, value) in fields {
+        let is_status = kind.status && key == "status";
+        if is_status == (endpoint == Endpoint::Status) {
+            patch::merge_field(&mut new, key, value);
         }
-        new
-    })
+    }
+    if let (Endpoint::Main, Some(metadata)) = (endpoint, body.get("metadata"))
+        && !metadata.is_object()
+    {
+        return Err(Refusal::bad_request("metadata is no object"));
+    }
+    Ok(new)
 }
 
 fn check_preconditions(
     kind: &KindInfo,
     name: &str,
     old: &Value,
-    new: &Value,
+    insists: &Value,
     endpoint: Endpoint,
     change: Change<'_>,
 ) -> Result<(), Refusal> {
-    match meta::version(new) {
+    match meta::version(insists) {
         Some(version) if Some(version) != meta::version(old) => return Err(Refusal::modified(kind, name)),
         None if kind.group != "events.k8s.io" && matches!(change, Change::Replace(_)) => {
             let mut problems = Problems::default();
             let path = Path::Field(&Path::Root, "metadata");
             let text = "Invalid value: 0: must be specified for an update";
             problems.add(Problem::Invalid, &Path::Field(&path, "resourceVersion"), text);
-            return Err(Refusal::invalid(kind, name, &problems));
+            return Err(Refusal::invalid_resource(kind, name, &problems));
         }
         _ => {}
     }
-    // As the real one: nobody compares the uid in a write of the status.
-    let (wanted, is) = (meta::text(new, "uid"), meta::text(old, "uid"));
-    if endpoint == Endpoint::Main && wanted.is_some() && wanted != is {
-        let [wanted, is] = [wanted, is].map(Option::unwrap_or_default);
+    let (wanted, is) = (meta::text(insists, "uid"), meta::text(old, "uid"));
+    if wanted.is_none() || wanted == is {
+        return Ok(());
+    }
+    let [wanted, is] = [wanted, is].map(Option::unwrap_or_default);
+    if matches!(change, Change::Replace(_)) {
         let why = format!("Precondition failed: UID in precondition: {wanted}, UID in object meta: {is}");
         return Err(Refusal::conflict(kind, name, &why));
     }
-    Ok(())
+    // As the real one: nobody compares the uid in a patch of the status, and in another patch it is a field that was
+    // changed, not a precondition.
+    if endpoint == Endpoint::Status { Ok(()) } else { Err(changed_uid(kind, name, wanted)) }
+}
+
+fn changed_uid(kind: &KindInfo, name: &str, wanted: &str) -> Refusal {
+    let mut problems = Problems::default();
+    let path = Path::Field(&Path::Root, "metadata");
+    for _ in 0..if kind.custom { 2 } else { 1 } {
+        let text = format!("Invalid value: {wanted:?}: field is immutable");
+        problems.add(Problem::Invalid, &Path::Field(&path, "uid"), text);
+    }
+    Refusal::invalid(kind, name, &problems)
 }
 
 /// Takes the part that the endpoint is not for from the old object.
@@ -302,8 +339,8 @@ fn judge(kind: &Arc<KindInfo>, name: &str, object: &mut Value, old: Option<&Valu
     }
     schema::prepare(&kind.schema, object);
     let mut problems = Problems::default();
-    meta::check(object, old, &mut problems);
-    problems.all.append(&mut schema::check(&kind.schema, object, old).all);
+    meta::check(kind, object, old, &mut problems);
+    let problems = schema::check(&kind.schema, object, old, problems);
     if problems.is_empty() { Ok(()) } else { Err(Refusal::invalid(kind, name, &problems)) }
 }
 

@@ -38,7 +38,9 @@ fn walk(node: &Node, value: &mut Value) {
         }
         Value::Array(all) => {
             if let Some(item) = node.item() {
-                all.iter_mut().for_each(|value| walk(item, value));
+                for value in all {
+                    walk(item, value);
+                }
             }
         }
         _ => {}

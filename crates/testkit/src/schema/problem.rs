@@ -55,7 +55,7 @@ impl Problem {
 
     /// Rules in CEL are not evaluated on an object with such a problem.
     fn blocks_rules(self) -> bool {
-        matches!(self, Self::Required | Self::WrongType | Self::TooLong)
+        matches!(self, Self::Required | Self::WrongType | Self::TooLong | Self::NotSupported)
     }
 }
 

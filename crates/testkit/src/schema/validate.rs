@@ -5,14 +5,13 @@ use serde_json::{Map, Value};
 
 use super::{Format, Node, Path, Problem, Problems, Type, rules};
 
-/// Everything that is wrong with an object, compared with what it was before.
-pub(crate) fn check(root: &Node, object: &Value, old: Option<&Value>) -> Problems {
-    let mut problems = Problems::default();
+/// Everything that is wrong with an object, compared with what it was before, besides what is known already.
+pub(crate) fn check(root: &Node, object: &Value, old: Option<&Value>, mut problems: Problems) -> Problems {
     object_of(root, object, old, &Path::Root, &mut problems);
     if duplicates(root, object) && !old.is_some_and(|old| duplicates(root, old)) {
         name_duplicates(root, object, &Path::Root, &mut problems);
     }
-    if problems.block_rules() {
+    if root.has_rules && problems.block_rules() {
         let text = "Invalid value: \"null\": some validation rules were not checked because the object was invalid; \
                     correct the existing errors to complete validation";
         problems.add(Problem::Invalid, &Path::Root, text);
@@ -70,6 +69,19 @@ fn any(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, problem
         let (is, wanted) = (shape(value), type_name(node.kind));
         let text = format!("Invalid value: \"{is}\": {path} in body must be of type {wanted}: \"{is}\"");
         problems.add(Problem::WrongType, path, text);
+        if node.kind == Type::Integer && value.is_f64() {
+            // The format is looked at on its own.
+            let text =
+                format!("Invalid value: \"\": Checked value must be of type integer with format int64 in {path}");
+            problems.add(Problem::Invalid, &Path::Root, text);
+        }
+        if node.kind == Type::IntOrString {
+            // Said three times, once for each way to read the schema.
+            let text = format!("Invalid value: \"\": \"{path}\" must validate at least one schema (anyOf)");
+            problems.add(Problem::Invalid, &Path::Root, text);
+            let text = format!("Invalid value: \"{is}\": {path} in body must be of type integer: \"{is}\"");
+            problems.add(Problem::WrongType, path, text);
+        }
         return;
     }
     if !node.choices.is_empty() && !node.choices.contains(value) {
@@ -122,7 +134,7 @@ fn text_of(node: &Node, text: &str, path: &Path<'_>, problems: &mut Problems) {
     }
     if node.format == Some(Format::DateTime) && text.parse::<jiff::Timestamp>().is_err() {
         let text = format!("Invalid value: {text:?}: {path} in body must be of type date-time: {text:?}");
-        problems.add(Problem::Invalid, path, text);
+        problems.add(Problem::WrongType, path, text);
     }
 }
 

@@ -29,9 +29,9 @@ impl Server {
     }
 
     fn changed<K: Kind>(&self, name: &str, patch: &Value, endpoint: Endpoint) -> Result<K, Refusal> {
-        let path = K::url_path(&(), None);
+        let kind = K::url_path(&(), None);
         let change = Change::Merge(patch);
-        let object = self.lock().objects.update(&path, ("", name), endpoint, change, Mode::Sent)?;
+        let object = self.lock().objects.update(&kind, ("", name), endpoint, change, Mode::Sent)?;
         decoded(&object.value)
     }
 
@@ -66,7 +66,7 @@ impl Server {
         let mut state = self.lock();
         let is = |key: &str| object[key].as_str().unwrap_or_default().to_owned();
         let (version, kind) = (is("apiVersion"), is("kind"));
-        let found = state.objects.kinds().find(|info| info.kind == kind && info.group_version() == version);
+        let found = state.objects.kinds().find(|info| info.kind == kind && info.group_version == version);
         let path = found.map(|info| info.path.clone()).ok_or_else(Refusal::page_not_found)?;
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
         state.objects.create(&path, &namespace, object, Mode::Raw).map(|made| made.value)

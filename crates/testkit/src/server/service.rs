@@ -72,7 +72,9 @@ impl Server {
     pub(super) async fn serve(self, who: Arc<str>, request: Request<Body>) -> Result<Response<Lines>, io::Error> {
         let (call, refusal) = Call::read(request).await;
         let hooks = self.lock().rules.hooks(&who, call.verb, &call.path);
-        hooks.into_iter().for_each(|hook| hook(&self));
+        for hook in hooks {
+            hook(&self);
+        }
         let arrived = self.arrive(&who, &call);
         let reply = match arrived.fate {
             Fate::Hangs => Reply::Hang,

@@ -39,7 +39,7 @@ impl Answer {
 
     pub(super) fn content(&self) -> &'static str {
         match self {
-            Self::Refused(refusal) if refusal.reason.is_empty() => "text/plain; charset=utf-8",
+            Self::Refused(refusal) if refusal.is_plain() => "text/plain; charset=utf-8",
             _ => "application/json",
         }
     }
@@ -165,8 +165,7 @@ fn list(page: &Page) -> Bytes {
     let mut text = BytesMut::new();
     let head = format!(
         "{{\"kind\":\"{}\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"items\":[",
-        page.kind.list_kind,
-        page.kind.group_version()
+        page.kind.list_kind, page.kind.group_version
     );
     text.put_slice(head.as_bytes());
     for (at, object) in page.items.iter().enumerate() {

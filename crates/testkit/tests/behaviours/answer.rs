@@ -40,6 +40,7 @@ impl Answer {
                 format!("{} {reason} {} {} {:?}", self.code, details["group"], details["kind"], causes(&self.body))
             }
             Some(kind) => format!("{} {kind}", self.code),
+            None if self.code < 300 => self.code.to_string(),
             None => format!("{} {}", self.code, self.text.trim()),
         }
     }

@@ -16,7 +16,7 @@ behaviours![
     groups_are_listed,
     an_unknown_kind_is_404_in_plain_text,
     an_unknown_group_is_404_in_plain_text,
-    a_method_that_is_not_served_is_405,
+    a_put_without_a_name_is_refused,
     rights_can_be_asked_for,
     preflight_finds_nothing_to_complain_of,
     a_kind_that_is_removed_and_installed_begins_empty,
@@ -75,9 +75,8 @@ async fn an_unknown_group_is_404_in_plain_text(context: Context) {
     assert_eq!(context.get("/apis/nothing.test/v1").await.text, "404 page not found\n");
 }
 
-async fn a_method_that_is_not_served_is_405(context: Context) {
-    let answer = context.put("/apis/cortex.cloud/v1alpha1/reservations", &json!({})).await;
-    assert_eq!(answer.code, 405, "{}", answer.text);
+async fn a_put_without_a_name_is_refused(context: Context) {
+    context.put("/apis/cortex.cloud/v1alpha1/reservations", &json!({})).await.refused(400, "BadRequest");
 }
 
 async fn rights_can_be_asked_for(context: Context) {

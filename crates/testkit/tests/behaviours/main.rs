@@ -1,5 +1,5 @@
 //! The double of the API server behaves like the real one: one list of behaviours, run on both, with the same answers.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::similar_names, missing_docs, reason = "tests")]
 
 mod answer;
 mod built_in;

@@ -13,7 +13,7 @@ behaviours![
     merge_patch_replaces_lists,
     merge_patch_without_a_difference_changes_nothing,
     merge_patch_of_an_old_version_is_a_conflict,
-    merge_patch_with_another_uid_is_a_conflict,
+    merge_patch_with_another_uid_is_refused,
     merge_patch_of_nothing_is_404,
     merge_patch_that_renames_is_refused,
     merge_patch_leaves_what_belongs_to_the_server,
@@ -88,11 +88,12 @@ async fn merge_patch_of_an_old_version_is_a_conflict(context: Context) {
     context.merge(&reservation("a"), guarded(&text(&new, "resourceVersion"))).await.ok();
 }
 
-async fn merge_patch_with_another_uid_is_a_conflict(context: Context) {
+async fn merge_patch_with_another_uid_is_refused(context: Context) {
     let object = context.slot("a").await;
     let guarded = |uid: &str| json!({ "metadata": { "uid": uid }, "spec": { "targetHost": "h" } });
     let other = guarded("00000000-1111-4111-8111-111111111111");
-    context.merge(&reservation("a"), other).await.refused(409, "Conflict");
+    // A uid in a patch is no precondition but a change of what cannot be changed.
+    context.merge(&reservation("a"), other).await.invalid(&["metadata.uid", "metadata.uid"]);
     same(&context, &object).await;
     context.merge(&reservation("a"), guarded(&text(&object, "uid"))).await.ok();
 }

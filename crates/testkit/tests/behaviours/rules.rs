@@ -116,16 +116,16 @@ async fn types_must_be_right(context: Context) {
     changed(&context, json!({ "targetHost": 1 })).await.invalid(&["<nil>", "spec.targetHost"]);
     changed(&context, json!({ "resources": [] })).await.invalid(&["<nil>", "spec.resources"]);
     let memory = json!({ "resources": { "memory": true, "cpu": "1" } });
-    changed(&context, memory).await.invalid(&["<nil>", "spec.resources.memory"]);
+    changed(&context, memory).await.invalid(&["<nil>", "<nil>", "spec.resources.memory", "spec.resources.memory"]);
     let mut object = quota();
     object["spec"]["quota"] = json!({ "a": "1", "b": 1.5 });
-    context.create(QUOTAS, &object).await.invalid(&["<nil>", "spec.quota.a", "spec.quota.b"]);
+    context.create(QUOTAS, &object).await.invalid(&["<nil>", "<nil>", "spec.quota.a", "spec.quota.b"]);
 }
 
 async fn values_must_be_of_a_list(context: Context) {
     let mut object = commitment("uuid-1");
     object["spec"]["state"] = json!("waiting");
-    let body = context.create(COMMITMENTS, &object).await.invalid(&["spec.state"]);
+    let body = context.create(COMMITMENTS, &object).await.invalid(&["<nil>", "spec.state"]);
     assert!(body["message"].as_str().unwrap().contains("Unsupported value: \"waiting\""), "{body}");
 }
 
@@ -232,7 +232,7 @@ async fn a_status_is_checked_too(context: Context) {
     context.slot("a").await;
     let conditions = |all: Value| json!({ "status": { "conditions": all } });
     let wrong = conditions(json!([condition("Ready", "Perhaps")]));
-    context.merge(&status(), wrong).await.invalid(&["status.conditions[0].status"]);
+    context.merge(&status(), wrong).await.invalid(&["<nil>", "status.conditions[0].status"]);
     let mut lacking = condition("Ready", "True");
     lacking.as_object_mut().unwrap().remove("message");
     let body = context.merge(&status(), conditions(json!([lacking]))).await.refused(422, "Invalid");

@@ -20,7 +20,7 @@ use tokio::time::sleep;
 /// What happens to a server besides requests.
 pub trait Special {
     fn client(&self) -> Client;
-    /// ProjectQuotas are served no more.
+    /// The kind ProjectQuota is served no more.
     fn remove_quotas(&self) -> LocalBoxFuture<'_, ()>;
     /// And again.
     fn install_quotas(&self) -> LocalBoxFuture<'_, ()>;
@@ -79,7 +79,9 @@ impl Real {
     pub async fn start() -> Self {
         let control_plane = ControlPlane::start().await.unwrap();
         let kubeconfig = Kubeconfig::read_from(control_plane.kubeconfig()).unwrap();
-        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+        let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+        // As ours: what is refused is not asked again by the client.
+        config.default_retry = false;
         let real = Self { client: Client::try_from(config).unwrap(), _control_plane: Arc::new(control_plane) };
         for crd in generate::all() {
             real.apply(&crd).await;

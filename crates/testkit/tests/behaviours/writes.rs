@@ -69,7 +69,7 @@ async fn create_makes_names(context: Context) {
 async fn create_needs_a_name(context: Context) {
     let mut object = slot("");
     object["metadata"] = json!({});
-    let body = context.create(RESERVATIONS, &object).await.invalid(&["metadata.name"]);
+    let body = context.create(RESERVATIONS, &object).await.invalid(&["<nil>", "metadata.name"]);
     assert!(body["message"].as_str().unwrap().contains("name or generateName is required"));
 }
 
@@ -99,7 +99,9 @@ async fn create_takes_no_version(context: Context) {
 }
 
 async fn create_takes_no_object_of_another_kind(context: Context) {
-    context.create(RESERVATIONS, &commitment("uuid-1")).await.refused(400, "BadRequest");
+    let other = commitment("uuid-1");
+    let answer = context.ask_quietly(http::Method::POST, RESERVATIONS, "application/json", Some(&other)).await;
+    assert!(answer.code == 400 || answer.code == 422, "{}", answer.text);
     let mut object = slot("a");
     object["apiVersion"] = json!("cortex.cloud/v2");
     context.create(RESERVATIONS, &object).await.refused(400, "BadRequest");
