@@ -23,7 +23,7 @@ mod model;
 mod object;
 mod step;
 
-pub use elector::Election;
+pub use elector::{Candidate, Election};
 pub use fence::{Fence, NotLeader};
 pub(crate) use fenced::{fenced, last_moment};
 pub use leadership::{Ended, Leadership};

@@ -1,11 +1,11 @@
 //! The election, and writes behind its fence, against a real API server.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use berth_cluster::{Cluster, ClusterMetrics, Election, Ended, Leadership};
+use berth_cluster::{Candidate, Cluster, ClusterMetrics, Election, Ended, Leadership};
 use berth_control_plane::ControlPlane;
-use berth_telemetry::metrics::Metrics;
+use berth_telemetry::{clock::SystemClock, metrics::Metrics};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::Api;
 use tokio::{
@@ -15,7 +15,9 @@ use tokio::{
 
 fn replica(cluster: &Cluster, identity: &str) -> (Leadership, JoinHandle<Ended>) {
     let metrics = ClusterMetrics::register(&Metrics::new(&BTreeMap::new()).unwrap()).unwrap().lease;
-    let (leadership, work) = Election::new(cluster, "default", "berth", identity.to_owned(), metrics);
+    let [namespace, name, identity] = ["default", "berth", identity].map(str::to_owned);
+    let candidate = Candidate { namespace, name, identity, clock: Arc::new(SystemClock), metrics };
+    let (leadership, work) = Election::new(cluster, candidate);
     (leadership, tokio::spawn(work))
 }
 

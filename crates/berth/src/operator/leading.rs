@@ -3,7 +3,8 @@
 
 use std::{fs, sync::Arc, time::Duration};
 
-use berth_cluster::{Cluster, Election, Ended, Fence, Leadership, LeaseMetrics};
+use berth_cluster::{Candidate, Cluster, Election, Ended, Fence, Leadership, LeaseMetrics};
+use berth_telemetry::clock::SystemClock;
 use tokio::{
     task::JoinHandle,
     time::{Instant, timeout_at},
@@ -30,7 +31,10 @@ impl Leading {
     /// Takes part in the election over the Lease `name` in the namespace that the process runs in.
     pub(super) fn elected(home: &Cluster, name: &str, metrics: Arc<LeaseMetrics>) -> Self {
         let namespace = home.client.default_namespace();
-        let (leadership, work) = Election::new(home, namespace, name, identity(), metrics);
+        let (namespace_of, name_of) = (namespace.to_owned(), name.to_owned());
+        let clock = Arc::new(SystemClock);
+        let candidate = Candidate { namespace: namespace_of, name: name_of, identity: identity(), clock, metrics };
+        let (leadership, work) = Election::new(home, candidate);
         info!(lease = format!("{namespace}/{name}"), "takes part in the election of a leader");
         Self { election: Some((leadership, tokio::spawn(work))) }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use berth_crds::{CommittedResource, Hypervisor, Reservation, names};
 use berth_testkit::{Random, Server, seeds};
 use jiff::SignedDuration;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::{
@@ -58,19 +58,42 @@ pub async fn life(world: &mut World, mut process: Process, acts: usize, longest:
         sleep(pause).await;
         let act = ACTS[world.random.below(ACTS.len())];
         let mut random = Random::new(world.random.next());
-        if std::env::var("SHOW").is_ok() {
-            eprintln!(
-                "{:?} {act:?}: {:?}",
-                world.home.calls().last().map(|c| c.chars().take(40).collect::<String>()),
-                world.versions()
-            );
-        }
         world.people(|world| happens(world, act, &mut random));
         if world.random.chance(200) {
             process = blow(world, process).await;
         }
     }
     process
+}
+
+/// Two replicas live, of which now and then one stands still or crashes and starts again.
+pub async fn life_of_two(world: &mut World, acts: usize, longest: Duration) -> [Process; 2] {
+    let names = ["first", "second"];
+    let mut replicas = names.map(|who| world.start_replica(who));
+    for _ in 0..acts {
+        sleep(world.random.duration(&(Duration::ZERO..=longest))).await;
+        let act = ACTS[world.random.below(ACTS.len())];
+        let mut random = Random::new(world.random.next());
+        world.people(|world| happens(world, act, &mut random));
+        let which = world.random.below(2);
+        match world.random.below(12) {
+            0 => replicas[which].pause(),
+            1 => replicas.iter().for_each(Process::resume),
+            2 => {
+                let new = world.start_replica(names[which]);
+                std::mem::replace(&mut replicas[which], new).crash();
+            }
+            _ => {}
+        }
+        // One that has lost the lease ends; whoever watches over it starts it again.
+        for (which, name) in
+            names.into_iter().enumerate().filter(|(which, _)| replicas[*which].has_ended()).collect::<Vec<_>>()
+        {
+            replicas[which] = world.start_replica(name);
+        }
+    }
+    replicas.iter().for_each(Process::resume);
+    replicas
 }
 
 /// A crash, a pause, a clock that is set, a server that is away, forgets its history or cuts its watches.
@@ -118,10 +141,8 @@ fn happens(world: &World, act: Act, random: &mut Random) {
     let host = format!("h{}-{zone}", random.below(HOSTS));
     match act {
         Act::Commit => commit(world, zone, &uuid, random),
-        Act::Resize => drop(edit::<CommittedResource>(world, &commitment, &json!({ "spec": { "amount": amount } }))),
-        Act::Move => {
-            drop(edit::<CommittedResource>(world, &commitment, &json!({ "spec": { "availabilityZone": zone } })))
-        }
+        Act::Resize => edit(world, &commitment, &json!({ "spec": { "amount": amount } })),
+        Act::Move => edit(world, &commitment, &json!({ "spec": { "availabilityZone": zone } })),
         Act::Delete => {
             world.servers().iter().for_each(|(_, server)| drop(server.delete::<CommittedResource>(&commitment)))
         }
@@ -147,12 +168,14 @@ fn commit(world: &World, zone: &str, uuid: &str, random: &mut Random) {
     drop(world.server_of(zone).create(&new));
 }
 
-fn edit<K: berth_cluster::Kind>(world: &World, name: &str, patch: &serde_json::Value) -> bool {
-    world.servers().iter().any(|(_, server)| server.edit::<K>(name, patch).is_ok())
+/// Somebody edits a commitment, wherever the first of that name is.
+fn edit(world: &World, name: &str, patch: &Value) {
+    let servers = world.servers();
+    let _ = servers.iter().find(|(_, server)| server.edit::<CommittedResource>(name, patch).is_ok());
 }
 
 /// Somebody edits one of the slots.
-fn hand(server: &Server, random: &mut Random, patch: &serde_json::Value) {
+fn hand(server: &Server, random: &mut Random, patch: &Value) {
     let slots: Vec<Reservation> = server.all().unwrap_or_default();
     let Some(slot) = slots.get(random.below(slots.len())) else { return };
     let name = slot.metadata.name.as_deref().unwrap_or_default();

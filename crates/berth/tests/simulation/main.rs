@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 mod faults;
+mod leader_law;
 mod life;
 mod process;
 mod world;
@@ -10,12 +11,18 @@ mod world;
 use std::{collections::BTreeMap, future::Future, time::Duration};
 
 use berth_crds::{CommittedResource, conditions, names, testing};
-use berth_testkit::{Server, seeds};
+use berth_testkit::{Fault, Rule, Server, Verb, seeds};
 use tokio::time::sleep;
 use world::{World, ZONES};
 
-/// Lives of each kind; the variable SEEDS says otherwise.
+/// Lives of each kind. The variable SEEDS says otherwise, and FROM where they begin.
 const SEEDS: u64 = 40;
+
+fn seeds() -> std::ops::Range<u64> {
+    let number = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    let first: u64 = number("FROM").unwrap_or(0);
+    first..first + number("SEEDS").unwrap_or(SEEDS)
+}
 
 /// On a runtime of its own, so that nothing is left over from another run.
 fn alone<T>(work: impl Future<Output = T>) -> T {
@@ -62,16 +69,14 @@ fn lived(seed: u64, two: bool, hit: &mut BTreeMap<&'static str, u64>) -> Vec<Str
 
 #[test]
 fn seeds_live_through_every_fault() {
-    let seeds = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(SEEDS);
     let (mut hit, mut calls) = (BTreeMap::new(), 0);
-    let first = std::env::var("FROM").ok().and_then(|first| first.parse().ok()).unwrap_or(0);
-    for seed in first..first + seeds {
+    for seed in seeds() {
         for two in [false, true] {
             eprintln!("seed {seed}, two clusters: {two}");
             calls += lived(seed, two, &mut hit).len();
         }
     }
-    eprintln!("{seeds} seeds twice, {calls} calls; faults that hit: {hit:?}");
+    eprintln!("{calls} calls; faults that hit: {hit:?}");
 }
 
 #[test]
@@ -86,6 +91,104 @@ fn the_same_seed_gives_the_same_calls_byte_for_byte() {
     }
     let mut hit = BTreeMap::new();
     assert_ne!(lived(3, false, &mut hit), lived(4, false, &mut hit));
+}
+
+/// Two replicas live, and only the leader writes.
+fn two_lived(seed: u64, hit: &mut BTreeMap<&'static str, u64>) -> Vec<String> {
+    alone(async {
+        let mut world = World::one_cluster(seed);
+        for zone in ZONES {
+            world.hosts(zone, &[(&format!("h0-{zone}"), 4), (&format!("h1-{zone}"), 3)]);
+        }
+        faults::plague(&world.home, &mut berth_testkit::Random::new(seed));
+        let replicas = life::life_of_two(&mut world, 30, Duration::from_secs(20)).await;
+        faults::add(hit, &world.home);
+        assert_eq!(leader_law::broken(&world.home.calls()), [""; 0]);
+        let [first, second] = replicas;
+        second.crash();
+        first.crash();
+        let one = world.start("one");
+        world.is_lawful(one).await;
+        world.calls()
+    })
+}
+
+#[test]
+fn d10_of_two_replicas_only_the_leader_writes_whatever_happens() {
+    let (mut hit, mut calls) = (BTreeMap::new(), 0);
+    for seed in seeds() {
+        eprintln!("seed {seed}");
+        calls += two_lived(seed, &mut hit).len();
+    }
+    eprintln!("two replicas: {calls} calls; faults that hit: {hit:?}");
+    let (first, second) = (two_lived(1, &mut hit), two_lived(1, &mut hit));
+    assert!(first == second, "the same seed gives the same calls");
+}
+
+#[test]
+fn d10_a_write_beside_the_lease_is_noticed() {
+    let renewed = r#"1 10.0 a update /x/leases/berth 200 changed {"spec":{"holderIdentity":"a"}}"#.to_owned();
+    let write = |at: &str, who: &str| format!("2 {at} {who} patch /x/reservations/r 200 changed {{}}");
+    let broken = |calls: &[String]| leader_law::broken(calls).len();
+    assert_eq!(broken(&[renewed.clone(), write("19.9", "a")]), 0);
+    assert_eq!(broken(&[renewed.clone(), write("20.1", "a")]), 1, "the fence closes 5 s before the lease runs out");
+    assert_eq!(broken(&[renewed, write("11.0", "b")]), 1, "another one leads");
+}
+
+#[test]
+fn as_shipped_on_the_controller_of_kube_runtime_it_lives_as_well() {
+    let mut hit = BTreeMap::new();
+    for seed in 0..5 {
+        alone(async {
+            let mut world = World::two_clusters(seed);
+            for zone in ZONES {
+                world.hosts(zone, &[(&format!("h0-{zone}"), 4), (&format!("h1-{zone}"), 3)]);
+            }
+            let mut random = berth_testkit::Random::new(seed);
+            world.servers().into_iter().for_each(|(_, server)| faults::plague(server, &mut random));
+            let process = world.start_as_shipped("one");
+            let process = life::life(&mut world, process, 30, Duration::from_secs(20)).await;
+            world.servers().into_iter().for_each(|(_, server)| faults::add(&mut hit, server));
+            world.is_lawful(process).await;
+        });
+    }
+}
+
+#[test]
+fn a_list_of_an_older_state_is_made_good_by_the_watch_that_follows() {
+    alone(async {
+        let mut world = World::one_cluster(1);
+        world.hosts(testing::ZONE, &[("h1", 4), ("h2", 4)]);
+        let process = world.start("one");
+        world.people(|world| world.home.create(&seeds::patient("uuid-1", 3)).unwrap());
+        sleep(Duration::from_secs(60)).await;
+        let stale = Rule::new(Fault::Stale { versions: 3 }).verb(Verb::List).per_mille(500);
+        world.home.rule(stale);
+        for amount in [2, 4, 1] {
+            world.people(|world| {
+                let patch = serde_json::json!({ "spec": { "amount": seeds::slots(amount) } });
+                world.home.edit::<CommittedResource>(&names::commitment("uuid-1"), &patch).unwrap();
+            });
+            world.home.compact();
+            world.home.break_watches("");
+            sleep(Duration::from_secs(100)).await;
+        }
+        world.heal();
+        world.rests().await;
+        assert_eq!(reason(&world.home, "uuid-1"), "Accepted");
+        assert_eq!(world.judge.broken_at_rest(), [""; 0]);
+        process.crash();
+    });
+}
+
+#[test]
+fn every_kind_of_fault_hits() {
+    let mut hit = BTreeMap::new();
+    (0..3).for_each(|seed| drop(lived(seed, true, &mut hit)));
+    let wanted =
+        ["409", "429", "500", "503", "504 afterwards", "answer lost", "hang", "watch broken", "watch late", "latency"];
+    let missing: Vec<_> = wanted.into_iter().filter(|name| !hit.contains_key(name)).collect();
+    assert_eq!(missing, [""; 0], "{hit:?}");
 }
 
 #[test]

@@ -4,13 +4,13 @@
 use std::{sync::Arc, time::Duration};
 
 use berth::assembly::{Controllers, Environment, Memory, OperatorMetrics, Order};
-use berth_cluster::{Clusters, Election, Events, Fence, Pick, Routes};
+use berth_cluster::{Candidate, Clusters, Election, Events, Fence, Pick, Routes};
 use berth_core::ClusterName;
 use berth_scheduler::Settings;
 use berth_telemetry::{clock::Clock, config::Configuration, ids::FreshIds, metrics::Metrics};
 use berth_testkit::{Gate, Random};
 use futures::future::join_all;
-use tokio::task::JoinSet;
+use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 /// A cluster that does not answer a new leader within this time has to wait.
@@ -31,7 +31,7 @@ pub struct Start<'a> {
 
 /// A running process.
 pub struct Process {
-    pub memory: Memory,
+    ended: watch::Receiver<bool>,
     gate: Gate,
     tasks: JoinSet<()>,
 }
@@ -48,7 +48,9 @@ impl Process {
         }
         let (fence, leadership) = if elected {
             let lease = metrics.cluster.lease.clone();
-            let (leadership, work) = Election::new(clusters.home(), "berth-system", "berth", who.to_owned(), lease);
+            let [namespace, name, identity] = ["berth-system", "berth", who].map(str::to_owned);
+            let candidate = Candidate { namespace, name, identity, clock: clock.clone(), metrics: lease };
+            let (leadership, work) = Election::new(clusters.home(), candidate);
             tasks.spawn(gate.through(async move { drop(work.await) }));
             (leadership.fence(), Some(leadership))
         } else {
@@ -68,7 +70,7 @@ impl Process {
         };
         let controllers = Controllers::new(&memory, &environment);
         let work = controllers.work(&memory, &metrics, &stop, ordered(order));
-        let known = memory.clone();
+        let (known, (end, ended)) = (memory, watch::channel(false));
         let deciding = async move {
             known.synced(&ClusterName::home()).await;
             if let Some(leadership) = &leadership {
@@ -81,18 +83,23 @@ impl Process {
                 // The process ends: nothing of it decides any more.
                 Some(leadership) => tokio::select! {
                     biased;
-                    _ = leadership.lost() => {}
+                    _ = leadership.lost() => drop(end.send(true)),
                     _ = controllers => {}
                 },
             }
         };
         tasks.spawn(gate.through(deciding));
-        Self { memory, gate, tasks }
+        Self { ended, gate, tasks }
     }
 
     /// It is gone from one moment to the next; requests that it has sent may still take effect.
     pub fn crash(mut self) {
         self.tasks.abort_all();
+    }
+
+    /// It has lost the lease.
+    pub fn has_ended(&self) -> bool {
+        *self.ended.borrow()
     }
 
     pub fn pause(&self) {

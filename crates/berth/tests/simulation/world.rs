@@ -145,9 +145,6 @@ impl World {
         self.rests().await;
         self.judge.heard();
         let wrong = (self.judge.broken(), self.judge.broken_at_rest());
-        if std::env::var("SHOW").is_ok() {
-            eprintln!("{}", self.calls().join("\n"));
-        }
         assert!(wrong.0.is_empty() && wrong.1.is_empty(), "{wrong:#?}\n{}", self.last_writes(40));
         process.crash();
         let again = self.start("again");
@@ -155,10 +152,6 @@ impl World {
         let writes: Vec<_> = self.calls().into_iter().filter(|call| is_write_of(call, "again")).collect();
         assert_eq!(writes, [""; 0], "planning again writes something");
         again.crash();
-    }
-
-    pub fn versions(&self) -> Vec<u64> {
-        self.servers().iter().map(|(_, server)| server.version()).collect()
     }
 
     pub fn heal(&self) {
@@ -172,7 +165,7 @@ impl World {
 
     /// The last writes, for the text of a failure.
     fn last_writes(&self, count: usize) -> String {
-        let writes: Vec<_> = self.calls().into_iter().filter(|call| is_write_of(call, "one")).collect();
+        let writes: Vec<_> = self.calls().into_iter().filter(|call| is_write(call)).collect();
         let _ = count;
         writes[writes.len().saturating_sub(count)..].join("\n")
     }
@@ -181,6 +174,10 @@ impl World {
         let calls = self.calls();
         calls[calls.len().saturating_sub(count)..].join("\n")
     }
+}
+
+fn is_write(call: &str) -> bool {
+    call.split(' ').nth(2).is_some_and(|who| is_write_of(call, who))
 }
 
 /// A line of the log has a number, a time, who called, and the verb.

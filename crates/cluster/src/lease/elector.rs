@@ -16,6 +16,8 @@ mod trouble;
 
 use trouble::Trouble;
 
+use berth_telemetry::clock::Clock;
+
 use super::{
     Leadership,
     fence::Term,
@@ -29,6 +31,20 @@ use crate::{
     write::{self, Failure},
 };
 
+/// Who takes part in an election, and over which Lease.
+pub struct Candidate {
+    /// Where the Lease is.
+    pub namespace: String,
+    /// What it is called.
+    pub name: String,
+    /// New in every process: the name of the host and something random.
+    pub identity: String,
+    /// The wall clock, for the times that the Lease shows. Nothing is decided by it.
+    pub clock: Arc<dyn Clock>,
+    /// Whether this process leads.
+    pub metrics: Arc<LeaseMetrics>,
+}
+
 /// Takes part in the election over one Lease.
 pub struct Election {
     api: Api<Lease>,
@@ -41,30 +57,27 @@ pub struct Election {
     term: Arc<Term>,
     news: watch::Sender<News>,
     release: CancellationToken,
+    clock: Arc<dyn Clock>,
     metrics: Arc<LeaseMetrics>,
 }
 
 impl Election {
-    /// An election over the Lease `name`, and the work behind it. `identity` must be new in every process: the name of
-    /// the host and something random. The work ends when leadership was lost, or given back; dropping it ends it too,
+    /// An election, and the work behind it. The work ends when leadership was lost, or given back; dropping it ends it too,
     /// and the fence then closes in time.
     ///
     /// To be called within a runtime.
     #[expect(clippy::new_ret_no_self, reason = "the election is the work; what it gives is the view of it")]
     pub fn new(
         cluster: &Cluster,
-        namespace: &str,
-        name: &str,
-        identity: String,
-        metrics: Arc<LeaseMetrics>,
+        Candidate { namespace, name, identity, clock, metrics }: Candidate,
     ) -> (Leadership, impl Future<Output = Ended> + Send + use<>) {
         metrics.leads(false);
         let (news, seen) = watch::channel(News::default());
         let (term, release) = (Arc::new(Term::new()), CancellationToken::new());
         let leadership = Leadership::new(seen, term.clone(), release.clone());
         let election = Self {
-            api: Api::namespaced(cluster.client.clone(), namespace),
-            namespace: namespace.to_owned(),
+            api: Api::namespaced(cluster.client.clone(), &namespace),
+            namespace,
             key: ObjectKey::new(cluster.name.clone(), name),
             standing: Standing::new(identity),
             lease: Lease::default(),
@@ -72,6 +85,7 @@ impl Election {
             term,
             news,
             release,
+            clock,
             metrics,
         };
         (leadership, election.work())
@@ -119,14 +133,14 @@ impl Election {
     }
 
     async fn create(&mut self) {
-        let mark = self.standing.writes(self.term.now(), object::wall_clock());
+        let mark = self.standing.writes(self.term.now(), object::mark(self.clock.now()));
         let lease = object::new(&self.namespace, &self.key.name, &self.standing.me, mark);
         let answer = self.call(write::Action::Create, self.api.create(&PostParams::default(), &lease)).await;
         self.answered(answer);
     }
 
     async fn replace(&mut self) {
-        let mark = self.standing.writes(self.term.now(), object::wall_clock());
+        let mark = self.standing.writes(self.term.now(), object::mark(self.clock.now()));
         let lease = object::holding(&self.lease, &self.standing.me, mark);
         let answer = self.put(&lease).await;
         self.answered(answer);
@@ -190,7 +204,7 @@ impl Election {
             return;
         }
         sleep_until(self.term.at(self.term.landed())).await;
-        let mark = self.standing.writes(self.term.now(), object::wall_clock());
+        let mark = self.standing.writes(self.term.now(), object::mark(self.clock.now()));
         match self.put(&object::released(&self.lease, mark)).await {
             Ok(_) => info!(lease = %self.key, "gave the lease back"),
             Err(Failure::Error(error)) => self.trouble.met(&error),

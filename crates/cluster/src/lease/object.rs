@@ -24,9 +24,9 @@ pub(super) fn record(lease: &Lease) -> Record {
     }
 }
 
-/// The wall clock, for `renewTime`.
-pub(super) fn wall_clock() -> Mark {
-    Mark(Timestamp::now().as_microsecond())
+/// A time of the wall clock, for `renewTime`.
+pub(super) fn mark(now: Timestamp) -> Mark {
+    Mark(now.as_microsecond())
 }
 
 /// A Lease that `me` holds.

@@ -92,7 +92,7 @@ fn scene(lease: Option<Value>) -> Scene {
     let script = server.clone();
     let cluster = scripted(move |request| script.lock().unwrap().reply(request));
     let (registry, all) = metrics();
-    let (leadership, work) = Election::new(&cluster, "berth-system", "berth", "me".to_owned(), all.lease);
+    let (leadership, work) = Election::new(&cluster, candidate("me", all.lease));
     Scene { server, leadership, work: tokio::spawn(work), registry, start }
 }
 
@@ -272,4 +272,9 @@ async fn who_does_not_lead_gives_nothing_back() {
     sleep(Duration::from_secs(1)).await;
     scene.leadership.release().await;
     assert_eq!(scene.lease()["spec"]["holderIdentity"], "other");
+}
+
+fn candidate(identity: &str, metrics: Arc<LeaseMetrics>) -> Candidate {
+    let [namespace, name, identity] = ["berth-system", "berth", identity].map(str::to_owned);
+    Candidate { namespace, name, identity, clock: Arc::new(berth_telemetry::clock::SystemClock), metrics }
 }
