@@ -34,7 +34,7 @@ async fn measure(what: &str, api: &Api<Reservation>, call: impl AsyncFn(&Api<Res
         call(api, number).await;
     }
     #[expect(clippy::cast_precision_loss, reason = "a few thousand calls")]
-    let each = (spent() - started).as_secs_f64() * 1e6 / CALLS as f64;
+    let each = spent().saturating_sub(started).as_secs_f64() * 1e6 / CALLS as f64;
     println!("{what:<14} {each:6.1} us");
     each
 }
