@@ -22,7 +22,8 @@ enum Label {
 
 #[derive(Clone, Debug)]
 struct Field {
-    pointer: String,
+    /// The keys on the way to it.
+    steps: Vec<String>,
     value: String,
     equal: bool,
 }
@@ -63,7 +64,8 @@ impl Label {
 
 impl Field {
     fn takes(&self, object: &Value) -> bool {
-        let is = object.pointer(&self.pointer).and_then(Value::as_str).unwrap_or_default();
+        let found = self.steps.iter().try_fold(object, |value, step| value.get(step));
+        let is = found.and_then(Value::as_str).unwrap_or_default();
         (is == self.value) == self.equal
     }
 }
@@ -101,5 +103,6 @@ fn field(kind: &KindInfo, text: &str) -> Result<Field, Refusal> {
             known.ok_or_else(|| Refusal::bad_request(format!("field label not supported: {key}")))?
         }
     };
-    Ok(Field { pointer, value: value.to_owned(), equal })
+    let steps = pointer.split('/').skip(1).map(str::to_owned).collect();
+    Ok(Field { steps, value: value.to_owned(), equal })
 }

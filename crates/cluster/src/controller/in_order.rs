@@ -106,7 +106,9 @@ impl Queue {
     fn keep_appointments(&mut self) {
         let now = Instant::now();
         let due: Vec<_> = self.later.iter().filter(|(_, at)| **at <= now).map(|(key, _)| key.clone()).collect();
-        due.into_iter().for_each(|key| self.wake(key));
+        for key in due {
+            self.wake(key);
+        }
     }
 
     /// Who is looked at next. One that is being looked at has to wait until that is over.
