@@ -126,7 +126,7 @@ async fn a_crd_that_is_removed_and_installed_again_ends_with_what_the_server_has
         }
     };
     until("the first list", holds(&["a", "b"])).await;
-    control_plane.run_kubectl(&["delete", "crd", &Knowledge::crd_name()], None).await.unwrap();
+    control_plane.run_kubectl(&["delete", "crd", Knowledge::crd_name()], None).await.unwrap();
     until("the kind is gone", || async { !shown(&store).1 }).await;
     install(&control_plane).await;
     learn(&control_plane, &["b", "c"]).await;

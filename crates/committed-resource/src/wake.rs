@@ -1,6 +1,6 @@
 //! Which commitments an event concerns: pure functions of the old object, the new object and the indexes (U53).
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use berth_cluster::{Change, ObjectKey, Store, indexes::COMMITMENT_BY_UUID};
 use berth_core::ClusterName;
@@ -13,7 +13,7 @@ pub fn by_commitment(
     commitments: &Store<CommittedResource>,
 ) -> BTreeSet<ObjectKey> {
     let mut keys: BTreeSet<_> = [change.key.clone()].into();
-    if standing(&change.old) != standing(&change.new) {
+    if standing(change.old.as_deref()) != standing(change.new.as_deref()) {
         for object in [&change.old, &change.new].into_iter().flatten() {
             keys.extend(with_uuid(&object.spec.commitment_uuid, commitments));
         }
@@ -22,8 +22,8 @@ pub fn by_commitment(
 }
 
 /// What its duplicates look at.
-fn standing(object: &Option<Arc<CommittedResource>>) -> Option<(&str, &[String], bool)> {
-    let object = object.as_ref()?;
+fn standing(object: Option<&CommittedResource>) -> Option<(&str, &[String], bool)> {
+    let object = object?;
     let finalizers = object.metadata.finalizers.as_deref().unwrap_or_default();
     Some((&object.spec.availability_zone, finalizers, object.metadata.deletion_timestamp.is_some()))
 }

@@ -15,7 +15,7 @@ impl Random {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -26,12 +26,12 @@ impl Random {
     /// A number below `end`, or 0 if that is 0.
     pub fn below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end).unwrap_or(u64::MAX).max(1);
-        usize::try_from(self.next() % end).unwrap_or(0)
+        usize::try_from(self.draw() % end).unwrap_or(0)
     }
 
     /// True with a probability in thousandths.
     pub fn chance(&mut self, per_mille: u32) -> bool {
-        self.next() % 1000 < u64::from(per_mille)
+        self.draw() % 1000 < u64::from(per_mille)
     }
 
     /// A duration of whole microseconds in a range.
@@ -39,7 +39,7 @@ impl Random {
         let micros = |duration: &Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         let (least, most) = (micros(range.start()), micros(range.end()));
         let span = most.saturating_sub(least).saturating_add(1);
-        Duration::from_micros(least + self.next() % span)
+        Duration::from_micros(least + self.draw() % span)
     }
 }
 

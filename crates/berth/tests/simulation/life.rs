@@ -57,7 +57,7 @@ pub async fn life(world: &mut World, mut process: Process, acts: usize, longest:
         let pause = world.random.duration(&(Duration::ZERO..=longest));
         sleep(pause).await;
         let act = ACTS[world.random.below(ACTS.len())];
-        let mut random = Random::new(world.random.next());
+        let mut random = Random::new(world.random.draw());
         world.people(|world| happens(world, act, &mut random));
         if world.random.chance(200) {
             process = blow(world, process).await;
@@ -73,7 +73,7 @@ pub async fn life_of_two(world: &mut World, acts: usize, longest: Duration) -> [
     for _ in 0..acts {
         sleep(world.random.duration(&(Duration::ZERO..=longest))).await;
         let act = ACTS[world.random.below(ACTS.len())];
-        let mut random = Random::new(world.random.next());
+        let mut random = Random::new(world.random.draw());
         world.people(|world| happens(world, act, &mut random));
         let which = world.random.below(2);
         match world.random.below(12) {
@@ -135,7 +135,7 @@ async fn blow(world: &mut World, process: Process) -> Process {
 fn happens(world: &World, act: Act, random: &mut Random) {
     let zone = ZONES[random.below(ZONES.len())];
     let server = world.server_of(zone);
-    let amount = seeds::slots(1 + random.next() % 4);
+    let amount = seeds::slots(1 + random.draw() % 4);
     let uuid = format!("uuid-{}", random.below(COMMITMENTS));
     let commitment = names::commitment(&uuid);
     let host = format!("h{}-{zone}", random.below(HOSTS));
@@ -144,10 +144,10 @@ fn happens(world: &World, act: Act, random: &mut Random) {
         Act::Resize => edit(world, &commitment, &json!({ "spec": { "amount": amount } })),
         Act::Move => edit(world, &commitment, &json!({ "spec": { "availabilityZone": zone } })),
         Act::Delete => {
-            world.servers().iter().for_each(|(_, server)| drop(server.delete::<CommittedResource>(&commitment)))
+            world.servers().iter().for_each(|(_, server)| drop(server.delete::<CommittedResource>(&commitment)));
         }
         Act::HostComes => {
-            let new = seeds::in_zone(seeds::host(&host, 1 + random.next() % 4), zone);
+            let new = seeds::in_zone(seeds::host(&host, 1 + random.draw() % 4), zone);
             drop(server.create(&new));
         }
         Act::HostShrinks => {
@@ -161,7 +161,7 @@ fn happens(world: &World, act: Act, random: &mut Random) {
 }
 
 fn commit(world: &World, zone: &str, uuid: &str, random: &mut Random) {
-    let count = 1 + random.next() % 4;
+    let count = 1 + random.draw() % 4;
     let mut new = if random.chance(500) { seeds::patient(uuid, count) } else { seeds::rejectable(uuid, count) };
     zone.clone_into(&mut new.spec.availability_zone);
     // Whoever is unlucky makes a duplicate in another cluster.

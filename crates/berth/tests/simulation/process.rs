@@ -114,7 +114,7 @@ impl Process {
 fn ordered(random: Option<Random>) -> Order {
     let Some(mut random) = random else { return Order::Any };
     Order::Picked(Box::new(move || {
-        let mut random = Random::new(random.next());
+        let mut random = Random::new(random.draw());
         let pick: Pick = Box::new(move |waiting| random.below(waiting));
         pick
     }))

@@ -53,7 +53,7 @@ impl World {
         let mut server = || {
             // The clock of the API server is another one.
             let server = Server::new(Arc::new(SteppedClock::new(clock.now())));
-            server.seed(random.next());
+            server.seed(random.draw());
             server
         };
         let (home, remote) = (server(), two.then(&mut server));
@@ -79,13 +79,13 @@ impl World {
 
     /// A process that decides by itself.
     pub fn start(&mut self, who: &str) -> Process {
-        let order = Some(Random::new(self.random.next()));
+        let order = Some(Random::new(self.random.draw()));
         self.start_as(who, order, false)
     }
 
     /// A process that is one of several replicas.
     pub fn start_replica(&mut self, who: &str) -> Process {
-        let order = Some(Random::new(self.random.next()));
+        let order = Some(Random::new(self.random.draw()));
         self.start_as(who, order, true)
     }
 
