@@ -13,13 +13,15 @@ use tokio::time::{Instant, interval, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
+mod credentials;
 mod naming;
+mod trouble;
 
+pub(crate) use credentials::Credentials;
 use naming::Naming;
+use trouble::{Sort, Telling, Trouble};
 
-use crate::{
-    Cluster, Completeness, Guarded, Kind, Store, StoreMetrics, chain, connect::READ_DEADLINE, kind_name, write,
-};
+use crate::{Cluster, Completeness, Guarded, Kind, Store, StoreMetrics, connect::READ_DEADLINE, kind_name, write};
 
 /// The API server ends a watch after this time, and we begin the next one where it ended. A connection that has died
 /// silently is noticed a little later.
@@ -69,6 +71,7 @@ struct Progress {
     listing: bool,
     /// Since the last success.
     failures: u32,
+    telling: Telling,
     /// When a failing watch counts as quiet for long enough.
     quiet_at: Instant,
 }
@@ -76,7 +79,8 @@ struct Progress {
 impl<K: Kind> Feeding<K> {
     async fn follow(&self) {
         let mut stream = self.stream();
-        let mut progress = Progress { listing: true, failures: 0, quiet_at: Instant::now() };
+        let mut progress =
+            Progress { listing: true, failures: 0, telling: Telling::default(), quiet_at: Instant::now() };
         let mut relists = self.store.relists();
         loop {
             tokio::select! {
@@ -93,13 +97,13 @@ impl<K: Kind> Feeding<K> {
                         debug!(kind = kind_name::<K>(), cluster = %self.cluster.name, "the watch begins anew");
                         progress.listing = true;
                     }
-                    Some(Err(error)) => self.fail(&reason(&error), &mut progress).await,
+                    Some(Err(error)) => self.fail(Trouble::of(&error), &mut progress).await,
                     None => stream = self.stream(),
                 },
                 // A list has no deadline of its own.
                 () = sleep(READ_DEADLINE), if progress.listing => {
                     stream = self.stream();
-                    self.fail(&format!("no list within {} s", READ_DEADLINE.as_secs()), &mut progress).await;
+                    self.fail(Trouble::silence(READ_DEADLINE.as_secs()), &mut progress).await;
                 }
                 () = sleep_until(progress.quiet_at), if progress.failures > 0 && !progress.listing => {
                     self.probe(&mut progress).await;
@@ -132,23 +136,27 @@ impl<K: Kind> Feeding<K> {
     }
 
     fn succeed(&self, progress: &mut Progress) {
+        self.metrics.credentials.accepted(&self.cluster.name);
         if progress.failures > 0 {
             progress.failures = 0;
+            progress.telling.over();
             self.store.failing(&self.cluster.name, None);
             info!(kind = kind_name::<K>(), cluster = %self.cluster.name, "the watch works again");
             self.show();
         }
     }
 
-    async fn fail(&self, why: &str, progress: &mut Progress) {
-        let (kind, cluster) = (kind_name::<K>(), &self.cluster.name);
-        if progress.failures == 0 {
+    async fn fail(&self, trouble: Trouble, progress: &mut Progress) {
+        let (kind, cluster, why) = (kind_name::<K>(), &self.cluster.name, &trouble.why);
+        if trouble.kind == Sort::Credentials {
+            self.metrics.credentials.refused(cluster, why);
+        } else if progress.telling.tells(trouble.kind) {
             warn!(kind, cluster = %cluster, error = why, "the watch fails; what is known of the cluster may be out of date");
         } else {
             debug!(kind, cluster = %cluster, error = why, failures = progress.failures, "the watch still fails");
         }
-        self.store.failing(cluster, Some(why.to_owned()));
         self.metrics.watch_failures.with_label_values(&[kind.as_str(), cluster.as_str()]).inc();
+        self.store.failing(cluster, Some(trouble.why));
         self.show();
         sleep(pause(progress.failures)).await;
         progress.failures = progress.failures.saturating_add(1);
@@ -201,19 +209,6 @@ fn pause(failures: u32) -> Duration {
 
 fn quiet(failures: u32) -> Duration {
     LONGEST_QUIET.min(FIRST_QUIET * (1 << failures.saturating_sub(1).min(6)))
-}
-
-/// What the API server said, without the words of the client library around it: this ends up in conditions.
-fn reason(error: &watcher::Error) -> String {
-    use watcher::Error::{InitialListFailed, WatchError, WatchFailed, WatchStartFailed};
-    let answer = match error {
-        WatchError(status)
-        | InitialListFailed(kube::Error::Api(status))
-        | WatchStartFailed(kube::Error::Api(status))
-        | WatchFailed(kube::Error::Api(status)) => Some(status),
-        _ => None,
-    };
-    answer.map_or_else(|| chain(error), |status| format!("the API server answers {}: {}", status.code, status.message))
 }
 
 fn boxed<K: Kind>(stream: impl Stream<Item = Item<K>> + Send + 'static) -> BoxStream<'static, Item<K>> {
