@@ -13,7 +13,7 @@ pub(crate) fn words(status: &Status) -> String {
             format!("the API server refuses it (403): {said}; grant it with a ClusterRole and a binding to our account")
         }
         403 => format!("the API server refuses it (403): {said}"),
-        404 => format!("the API server does not know the kind; install its CRD ({said})"),
+        404 => "the API server does not know the kind (404): install its CRD (berth crds prints it)".to_owned(),
         code => format!("the API server answers {code}: {said}"),
     }
 }
@@ -48,7 +48,7 @@ mod tests {
         assert_eq!(said(500, ""), "the API server answers 500: Reason");
         assert_eq!(
             said(404, "404 page not found"),
-            "the API server does not know the kind; install its CRD (404 page not found)"
+            "the API server does not know the kind (404): install its CRD (berth crds prints it)"
         );
         let expired = "the API server does not accept our credentials (401): renew the token or the client certificate";
         assert_eq!(said(401, "Unauthorized"), expired);
