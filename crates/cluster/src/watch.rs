@@ -11,7 +11,7 @@ use kube::{
 };
 use tokio::time::{Instant, interval, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, info, warn};
+use tracing::{Dispatch, debug, info, instrument::WithSubscriber, warn};
 
 mod credentials;
 mod naming;
@@ -90,7 +90,8 @@ impl<K: Kind> Feeding<K> {
                     stream = self.stream();
                     progress.listing = true;
                 }
-                item = stream.next() => match item {
+                // kube-runtime warns of every 403 by itself; what is worth a line is decided here.
+                item = stream.next().with_subscriber(Dispatch::none()) => match item {
                     Some(Ok(event)) => self.take(event, &mut progress),
                     // What we knew is too old to go on from: the next item begins a new list.
                     Some(Err(watcher::Error::WatchError(status))) if status.code == 410 => {
