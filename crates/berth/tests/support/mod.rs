@@ -8,6 +8,7 @@ pub mod cloud;
 pub mod http;
 pub mod laws;
 pub mod objects;
+pub mod old_server;
 pub mod operator;
 pub mod seen;
 pub mod waiting;
