@@ -19,10 +19,10 @@ impl OldServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
-        let heard = requests.clone();
+        let log = requests.clone();
         tokio::spawn(async move {
             while let Ok((connection, _)) = listener.accept().await {
-                tokio::spawn(serve(connection, heard.clone()));
+                tokio::spawn(serve(connection, log.clone()));
             }
         });
         Self { url, requests }
@@ -39,13 +39,13 @@ impl OldServer {
 }
 
 /// One request per connection; what is asked is in its first bytes.
-async fn serve(mut connection: TcpStream, heard: Arc<Mutex<Vec<String>>>) {
+async fn serve(mut connection: TcpStream, log: Arc<Mutex<Vec<String>>>) {
     let mut head = vec![0; 8192];
     let length = connection.read(&mut head).await.unwrap();
     let head = String::from_utf8_lossy(&head[..length]).into_owned();
     let line = head.lines().next().unwrap_or_default().to_owned();
     let body = answer(line.split(' ').nth(1).unwrap_or_default()).to_string();
-    heard.lock().unwrap().push(line);
+    log.lock().unwrap().push(line);
     let kind = "Content-Type: application/json\r\nConnection: close";
     let answer = format!("HTTP/1.1 200 OK\r\n{kind}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     connection.write_all(answer.as_bytes()).await.unwrap();
