@@ -59,6 +59,12 @@ docs: check-tools ## Write the API documentation of all crates.
 control-plane: check-tools ## Start a control plane, and say how to point kubectl at it.
 	@$(CONTROL_PLANE) up
 
+.PHONY: bench-start
+bench-start: check-tools ## Measure the start with 5,000 and 50,000 objects; OBJECTS=N measures one size.
+	@$(CONTROL_PLANE) build
+	$(CARGO) build --locked --release -p berth -p berth-bench
+	$(CARGO) run --locked -q --release -p berth-bench -- start $(if $(OBJECTS),--objects $(OBJECTS))
+
 .PHONY: clean
 clean: ## Remove what was built in this checkout.
 	$(CARGO) clean

@@ -4,6 +4,7 @@
 //! controllers. What cannot work is said in one line each and ends the process before anything is written.
 
 mod checks;
+mod home;
 mod leading;
 mod parts;
 mod remotes;
@@ -139,6 +140,8 @@ impl Process<'_> {
         synced.not_ready("waiting for the first list of every kind");
         self.fill(&clusters).await?;
         synced.ready();
+        let showing = home::watch(self.memory.stores.clone(), synced, self.parts.stop.clone());
+        self.parts.spawn_endless("the state of the home cluster", showing);
         let leading = self.leading.get_or_init(|| self.leading(clusters.home()));
         if leading.acquired().await {
             self.take_over().await;

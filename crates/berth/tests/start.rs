@@ -14,7 +14,7 @@ use std::{
 use berth_control_plane::ControlPlane;
 use berth_crds::generate;
 use serde_json::{Value, json};
-use support::{cloud::Cloud, operator::Operator, waiting::until, world::client};
+use support::{cloud::Cloud, old_server::OldServer, operator::Operator, waiting::until, world::client};
 
 /// Far more than a start that is refused takes.
 const REFUSED_WITHIN: Duration = Duration::from_secs(20);
@@ -194,6 +194,19 @@ async fn a_cluster_that_is_not_fit_is_refused_with_one_line_for_each_reason() {
     missing_rights_are_named(&control_plane).await;
     probes_and_metrics_tell_how_far_the_start_is(&mut control_plane, folder.path()).await;
     control_plane.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_is_too_old_is_refused_in_one_line_and_nothing_is_written() {
+    let server = OldServer::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "old", &kubeconfig(server.url(), None, "t").to_string());
+    let line = "cluster home: the API server has version v1.30.4; upgrade it to 1.31 or newer";
+    tokio::task::spawn_blocking(move || refuses(&[&format!("--kubeconfig={path}")], &[line])).await.unwrap();
+    let requests = server.requests();
+    // Asking for a right is a POST that stores nothing.
+    let asks = |line: &String| line.starts_with("GET ") || line.contains("/selfsubjectaccessreviews");
+    assert!(!requests.is_empty() && requests.iter().all(asks), "{requests:#?}");
 }
 
 fn wrong_credentials_are_refused(control_plane: &ControlPlane, folder: &Path) {

@@ -9,6 +9,8 @@ use berth_telemetry::metrics::{
 };
 use prometheus::{HistogramVec, IntCounterVec, IntGaugeVec};
 
+use crate::watch::Credentials;
+
 const RUNS: Metric = Metric {
     name: "berth_controller_runs_total",
     kind: Counter,
@@ -56,6 +58,12 @@ const WATCH_FAILURES: Metric = Metric {
     kind: Counter,
     labels: &["kind", "cluster"],
     help: "Failed lists and watches.",
+};
+const CREDENTIALS: Metric = Metric {
+    name: "berth_cluster_credentials_accepted",
+    kind: Gauge,
+    labels: &["cluster"],
+    help: "1 if the cluster accepts our credentials as far as its watches know, 0 if it does not (401).",
 };
 const FIT: Metric = Metric {
     name: "berth_cluster_fit",
@@ -135,6 +143,7 @@ pub struct StoreMetrics {
     pub(crate) complete: IntGaugeVec,
     pub(crate) watch_failures: IntCounterVec,
     pub(crate) in_doubt: IntGaugeVec,
+    pub(crate) credentials: Credentials,
 }
 
 /// What writers count.
@@ -197,6 +206,7 @@ impl ClusterMetrics {
                 complete: metrics.gauge(&COMPLETE)?,
                 watch_failures: metrics.counter(&WATCH_FAILURES)?,
                 in_doubt: metrics.gauge(&IN_DOUBT)?,
+                credentials: Credentials::new(metrics.gauge(&CREDENTIALS)?),
             }),
             writes: Arc::new(WriteMetrics { writes: metrics.counter(&WRITES)?, conflicts: conflicts.clone() }),
             events: Arc::new(EventMetrics { dropped: metrics.counter(&EVENTS_DROPPED)? }),

@@ -191,10 +191,14 @@ impl Preflight {
     }
 }
 
-/// Checks `cluster` against `needs`; gives everything that is wrong, sorted and each once.
+/// Checks `cluster` against `needs`; gives everything that is wrong, sorted and each once. Of a server that is too old
+/// only that: our CRDs, which it may lack, are not for it.
 pub async fn preflight(cluster: &Cluster, needs: &[Need]) -> Result<(), Vec<Preflight>> {
     let (version, served, allowed) =
         futures::join!(check_version(cluster), check_served(cluster, needs), check_allowed(cluster, needs));
+    if let Some(too_old @ Preflight::Version { .. }) = version {
+        return Err(vec![too_old]);
+    }
     let mut problems: Vec<_> = version.into_iter().chain(served).chain(allowed).collect();
     problems.sort();
     problems.dedup_by(|later, earlier| later.is_same_news(earlier));
@@ -370,11 +374,10 @@ mod tests {
 
     #[tokio::test]
     async fn every_problem_is_reported_and_says_what_to_do() {
-        let found = problems("29", &["things"], &["delete", "patch"]).await;
+        let found = problems("31", &["things"], &["delete", "patch"]).await;
         assert_eq!(
             found,
             [
-                "cluster home: the API server has version v1.29.0; upgrade it to 1.31 or newer",
                 "cluster home: things/status of test.berth/v1 is not served; install its CRD (berth crds prints it)",
                 "cluster home: we may not delete things.test.berth; grant it with a ClusterRole and a binding to our account",
                 "cluster home: we may not patch events.events.k8s.io in namespace default; grant it with a Role and a binding \
@@ -383,6 +386,12 @@ mod tests {
                  account",
             ]
         );
+    }
+
+    #[tokio::test]
+    async fn of_a_server_that_is_too_old_nothing_else_is_reported() {
+        let found = problems("30", &["things"], &["delete", "patch"]).await;
+        assert_eq!(found, ["cluster home: the API server has version v1.30.0; upgrade it to 1.31 or newer"]);
     }
 
     async fn problems_of(reply: impl Fn() -> Reply + Send + Sync + 'static) -> Vec<String> {

@@ -7,21 +7,22 @@ use futures::{Stream, StreamExt, stream::BoxStream};
 use kube::{
     Api,
     api::ListParams,
-    core::Status,
     runtime::watcher::{self, watcher},
 };
 use tokio::time::{Instant, interval, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, info, warn};
+use tracing::{Dispatch, debug, info, instrument::WithSubscriber, warn};
 
 mod anew;
+mod credentials;
 mod naming;
+mod trouble;
 
+pub(crate) use credentials::Credentials;
 use naming::Naming;
+use trouble::{Sort, Telling, Trouble};
 
-use crate::{
-    Cluster, Completeness, Guarded, Kind, Store, StoreMetrics, chain, connect::READ_DEADLINE, kind_name, write,
-};
+use crate::{Cluster, Completeness, Guarded, Kind, Store, StoreMetrics, connect::READ_DEADLINE, kind_name, write};
 
 /// The API server ends a watch after this time, and we begin the next one where it ended. A connection that has died
 /// silently is noticed a little later.
@@ -72,6 +73,7 @@ struct Progress {
     listing: bool,
     /// Since the watch was last seen to work. A list alone does not prove that.
     failures: u32,
+    telling: Telling,
     /// When a watch that has failed counts as quiet for long enough.
     quiet_at: Instant,
 }
@@ -79,7 +81,8 @@ struct Progress {
 impl<K: Kind> Feeding<K> {
     async fn follow(&self) {
         let mut stream = self.stream();
-        let mut progress = Progress { listing: true, failures: 0, quiet_at: Instant::now() };
+        let mut progress =
+            Progress { listing: true, failures: 0, telling: Telling::default(), quiet_at: Instant::now() };
         let mut relists = self.store.relists();
         loop {
             tokio::select! {
@@ -89,7 +92,8 @@ impl<K: Kind> Feeding<K> {
                     stream = self.stream();
                     progress.listing = true;
                 }
-                item = stream.next() => match item {
+                // kube-runtime warns of every 403 by itself; what is worth a line is decided here.
+                item = stream.next().with_subscriber(Dispatch::none()) => match item {
                     Some(Ok(event)) => self.take(event, &mut progress),
                     // What we knew is too old to go on from: the next item begins a new list.
                     Some(Err(watcher::Error::WatchError(status))) if status.code == 410 => {
@@ -97,8 +101,10 @@ impl<K: Kind> Feeding<K> {
                         progress.listing = true;
                     }
                     Some(Err(error)) => {
-                        self.fail(&reason(&error), &mut progress).await;
-                        if anew::is_needed(&error, progress.failures) {
+                        let trouble = Trouble::of(&error);
+                        let code = trouble.code;
+                        self.fail(trouble, &mut progress).await;
+                        if anew::is_needed(code, progress.failures) {
                             stream = self.anew(&mut progress).await;
                         }
                     }
@@ -106,7 +112,7 @@ impl<K: Kind> Feeding<K> {
                 },
                 // A list has no deadline of its own.
                 () = sleep(READ_DEADLINE), if progress.listing => {
-                    self.fail(&format!("no list within {} s", READ_DEADLINE.as_secs()), &mut progress).await;
+                    self.fail(Trouble::silence(READ_DEADLINE.as_secs()), &mut progress).await;
                     stream = self.anew(&mut progress).await;
                 }
                 () = sleep_until(progress.quiet_at), if progress.failures > 0 && !progress.listing => {
@@ -130,6 +136,7 @@ impl<K: Kind> Feeding<K> {
             watcher::Event::InitDone => {
                 store.init_done(cluster);
                 self.store.failing(cluster, None);
+                self.metrics.credentials.accepted(cluster);
                 progress.quiet_at = Instant::now() + quiet(progress.failures);
                 self.show();
             }
@@ -145,23 +152,27 @@ impl<K: Kind> Feeding<K> {
     }
 
     fn succeed(&self, progress: &mut Progress) {
+        self.metrics.credentials.accepted(&self.cluster.name);
         if progress.failures > 0 {
             progress.failures = 0;
+            progress.telling.over();
             self.store.failing(&self.cluster.name, None);
             info!(kind = kind_name::<K>(), cluster = %self.cluster.name, "the watch works again");
             self.show();
         }
     }
 
-    async fn fail(&self, why: &str, progress: &mut Progress) {
-        let (kind, cluster) = (kind_name::<K>(), &self.cluster.name);
-        if progress.failures == 0 {
+    async fn fail(&self, trouble: Trouble, progress: &mut Progress) {
+        let (kind, cluster, why) = (kind_name::<K>(), &self.cluster.name, &trouble.why);
+        if trouble.kind == Sort::Credentials {
+            self.metrics.credentials.refused(cluster, why);
+        } else if progress.telling.tells(trouble.kind) {
             warn!(kind, cluster = %cluster, error = why, "the watch fails; what is known of the cluster may be out of date");
         } else {
             debug!(kind, cluster = %cluster, error = why, failures = progress.failures, "the watch still fails");
         }
-        self.store.failing(cluster, Some(why.to_owned()));
         self.metrics.watch_failures.with_label_values(&[kind.as_str(), cluster.as_str()]).inc();
+        self.store.failing(cluster, Some(trouble.why));
         self.show();
         sleep(pause(progress.failures)).await;
         progress.failures = progress.failures.saturating_add(1);
@@ -214,46 +225,6 @@ fn pause(failures: u32) -> Duration {
 
 fn quiet(failures: u32) -> Duration {
     LONGEST_QUIET.min(FIRST_QUIET * (1 << failures.saturating_sub(1).min(6)))
-}
-
-/// What went wrong, without the words of the client library around it: this ends up in conditions.
-fn reason(error: &watcher::Error) -> String {
-    use watcher::Error::{InitialListFailed, WatchFailed, WatchStartFailed};
-    match error {
-        InitialListFailed(error) | WatchStartFailed(error) | WatchFailed(error) => failure(error),
-        watcher::Error::WatchError(status) => words(status),
-        error @ watcher::Error::NoResourceVersion => chain(error),
-    }
-}
-
-fn failure(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) => words(status),
-        kube::Error::Service(cause) => format!("the API server does not answer: {}", chain(&**cause)),
-        error => chain(error),
-    }
-}
-
-fn words(status: &Status) -> String {
-    match status.code {
-        401 => {
-            "the API server does not accept our credentials (401); renew the token or the client certificate".to_owned()
-        }
-        404 => "the API server does not know the kind (404); install its CRD (berth crds prints it)".to_owned(),
-        code => format!("the API server answers {code}: {}", status.message),
-    }
-}
-
-/// What the API server answered, if it did.
-fn answer(error: &watcher::Error) -> Option<&Status> {
-    use watcher::Error::{InitialListFailed, WatchError, WatchFailed, WatchStartFailed};
-    match error {
-        WatchError(status)
-        | InitialListFailed(kube::Error::Api(status))
-        | WatchStartFailed(kube::Error::Api(status))
-        | WatchFailed(kube::Error::Api(status)) => Some(status),
-        _ => None,
-    }
 }
 
 fn boxed<K: Kind>(stream: impl Stream<Item = Item<K>> + Send + 'static) -> BoxStream<'static, Item<K>> {

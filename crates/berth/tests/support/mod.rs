@@ -9,6 +9,7 @@ pub mod crowd;
 pub mod http;
 pub mod laws;
 pub mod objects;
+pub mod old_server;
 pub mod operator;
 pub mod replicas;
 pub mod seen;

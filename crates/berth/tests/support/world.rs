@@ -14,6 +14,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 use serde_json::{Value, json};
+use tempfile::NamedTempFile;
 use tokio::{
     sync::{Mutex, MutexGuard, OnceCell},
     time::sleep,
@@ -50,13 +51,17 @@ struct Shared {
     control_plane: ControlPlane,
     /// Of the account that the manifests in `config/rbac` make.
     account: PathBuf,
-    config: tempfile::NamedTempFile,
+    config: NamedTempFile,
 }
 
 /// The stage of one story. It reads and writes as [`Cloud`] does.
 pub struct World {
     cloud: Cloud,
     operator: Option<Operator>,
+    /// The kubeconfig that the operator is started with.
+    kubeconfig: PathBuf,
+    /// Its configuration, unless it is that of all stories.
+    config: Option<NamedTempFile>,
     shared: MutexGuard<'static, Shared>,
 }
 
@@ -97,13 +102,13 @@ impl World {
         }
         cloud.clear().await;
         cloud.publish_usual_flavor_groups().await;
-        Self { cloud, operator: None, shared }
+        Self { cloud, operator: None, kubeconfig: shared.account.clone(), config: None, shared }
     }
 
     /// Starts the operator.
     pub async fn launch(&mut self) {
-        let shared = &self.shared;
-        let operator = Operator::start(&shared.control_plane, &shared.account, shared.config.path()).await;
+        let (shared, config) = (&self.shared, self.config.as_ref().unwrap_or(&self.shared.config));
+        let operator = Operator::start(&shared.control_plane, &self.kubeconfig, config.path()).await;
         self.operator = Some(operator);
     }
 
@@ -122,7 +127,7 @@ impl World {
     pub async fn launch_replica(&self, name: &'static str) -> Operator {
         let control_plane = &self.shared.control_plane;
         let config = control_plane.kubeconfig().with_file_name(format!("{name}.json"));
-        fs::write(&config, keys(name).to_string()).unwrap();
+        fs::write(&config, keys(name, GRACE).to_string()).unwrap();
         Operator::start_as(name, control_plane, &self.shared.account, &config, &["--leader-elect"]).await
     }
 
@@ -171,6 +176,21 @@ impl World {
         &self.shared.account
     }
 
+    /// From the next start on the operator uses this kubeconfig.
+    pub fn use_kubeconfig(&mut self, path: &Path) {
+        path.clone_into(&mut self.kubeconfig);
+    }
+
+    /// From the next start on a host may be missing for so long before its slots move.
+    pub fn use_grace(&mut self, grace: Duration) {
+        self.config = Some(configuration(&keys("berth", grace)));
+    }
+
+    /// All clients lose their connections, and with them their watches, which are authorized only when they begin.
+    pub async fn cut_watches(&mut self) {
+        self.shared.control_plane.restart_api_server().await.unwrap();
+    }
+
     /// Everything that is there.
     pub async fn now(&self) -> Seen {
         self.cloud.see().await.unwrap()
@@ -179,6 +199,19 @@ impl World {
     /// Waits until what is there is as `judge` wants it.
     pub async fn until<T>(&self, what: &str, judge: impl Fn(&Seen) -> Result<T, String>) -> T {
         self.until_told(what, async |_, seen| judge(&seen)).await
+    }
+
+    /// Waits until the operator shows this value of a gauge or a counter, or the sum of those whose lines hold all these
+    /// words. What is there is not asked.
+    pub async fn until_metric(&self, metric: &str, words: &[&str], value: u64) {
+        let shown = until(async || {
+            let metrics = self.operator().metrics().await;
+            let sum = http::sum(&metrics, metric, words);
+            so(!metrics.is_empty() && sum == value, || format!("{sum}"))
+        });
+        if let Err(bad) = shown.await {
+            panic!("{metric} {words:?} is not {value} but {bad}\n{}", self.report().await);
+        }
     }
 
     /// The same with a question that takes time.
@@ -319,19 +352,23 @@ impl Shared {
         let cloud = Cloud::new(client(&control_plane).await);
         cloud.install_all().await;
         let account = control_plane.service_account("berth-system", "berth").await.unwrap();
-        let config = tempfile::Builder::new().suffix(".json").tempfile().unwrap();
-        fs::write(config.path(), keys("berth").to_string()).unwrap();
-        Self { control_plane, account, config }
+        Self { control_plane, account, config: configuration(&keys("berth", GRACE)) }
     }
 }
 
 /// The configuration of an operator of this name.
-fn keys(name: &str) -> Value {
-    let grace = format!("{}s", GRACE.as_secs());
+fn keys(name: &str, grace: Duration) -> Value {
+    let grace = format!("{}s", grace.as_secs());
     json!({
         "userAgent": { "component": name },
         "committedResourceReservationController": { "requeueIntervalGracePeriod": grace },
     })
+}
+
+fn configuration(keys: &Value) -> NamedTempFile {
+    let file = tempfile::Builder::new().suffix(".json").tempfile().unwrap();
+    fs::write(file.path(), keys.to_string()).unwrap();
+    file
 }
 
 /// A client lives no longer than the runtime of its test.

@@ -35,6 +35,8 @@ pub(crate) struct Ticket {
 pub(crate) struct Entries<K> {
     cluster: ClusterName,
     live: BTreeMap<Arc<str>, Live<K>>,
+    /// Those of them whose newest state is unreadable: every look asks for them, and as a rule there are none.
+    broken: BTreeMap<Arc<str>, Arc<Broken>>,
     tombstones: BTreeMap<Arc<str>, Tombstone>,
     doubts: BTreeMap<Arc<str>, Doubt>,
     listing: Option<Listing>,
@@ -53,8 +55,6 @@ struct Live<K> {
     version: u64,
     /// The last readable state of this incarnation.
     shown: Option<Arc<K>>,
-    /// Set while the newest state is unreadable.
-    broken: Option<Arc<Broken>>,
     touched: u64,
 }
 
@@ -93,6 +93,7 @@ impl<K> Entries<K> {
         Self {
             cluster,
             live: BTreeMap::new(),
+            broken: BTreeMap::new(),
             tombstones: BTreeMap::new(),
             doubts: BTreeMap::new(),
             listing: None,
@@ -125,7 +126,7 @@ impl<K> Entries<K> {
 
     /// The objects whose newest state is unreadable, by name.
     pub fn broken(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Broken>)> {
-        self.live.iter().filter_map(|(name, live)| Some((name, live.broken.as_ref()?)))
+        self.broken.iter()
     }
 
     pub fn synced(&self) -> bool {
@@ -293,12 +294,16 @@ impl<K> Entries<K> {
             self.doubts.remove(&name); // it exists: the create took effect
         }
         let old = before.as_ref().and_then(|live| live.shown.clone());
-        let (shown, broken) = match content {
-            Ok(object) => (Some(object), None),
-            Err(broken) => (before.filter(|live| live.uid == uid).and_then(|live| live.shown), Some(broken)),
+        self.broken.remove(&name);
+        let shown = match content {
+            Ok(object) => Some(object),
+            Err(broken) => {
+                self.broken.insert(name.clone(), broken);
+                before.filter(|live| live.uid == uid).and_then(|live| live.shown)
+            }
         };
         let change = Change { key: self.key(&name), old, new: shown.clone() };
-        self.live.insert(name, Live { uid, version, shown, broken, touched });
+        self.live.insert(name, Live { uid, version, shown, touched });
         vec![change]
     }
 
@@ -313,6 +318,7 @@ impl<K> Entries<K> {
 
     fn drop_live(&mut self, name: &Arc<str>) -> Option<Change<K>> {
         let old = self.live.remove(name)?.shown;
+        self.broken.remove(name);
         Some(Change { key: self.key(name), old, new: None })
     }
 

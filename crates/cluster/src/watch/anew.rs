@@ -3,11 +3,11 @@
 //! address, counts its versions from below what we have seen, and nothing it shows would look new to the store.
 
 use futures::stream::BoxStream;
-use kube::{api::ListParams, runtime::watcher};
+use kube::api::ListParams;
 use tokio::time::timeout;
 use tracing::warn;
 
-use super::{Feeding, Item, Progress, answer, failure};
+use super::{Feeding, Item, Progress, trouble::Trouble};
 use crate::{Guarded, Kind, connect::READ_DEADLINE, kind_name};
 
 /// Objects that are asked for at once.
@@ -15,8 +15,8 @@ const PAGE: u32 = 500;
 
 /// Whether to list everything after this failure, instead of going on where the watch broke off. Refusals change nothing
 /// about what there is; a short break happens all the time. After a longer one it may be another server that answers.
-pub(super) fn is_needed(error: &watcher::Error, failures: u32) -> bool {
-    match answer(error).map(|status| status.code) {
+pub(super) fn is_needed(code: Option<u16>, failures: u32) -> bool {
+    match code {
         Some(401 | 403 | 429) => false,
         // The CRD was removed, and the objects with it.
         Some(404) => true,
@@ -28,14 +28,14 @@ impl<K: Kind> Feeding<K> {
     /// A watch that begins with a list, after a look at whether the API server is still the one that we know.
     pub(super) async fn anew(&self, progress: &mut Progress) -> BoxStream<'static, Item<K>> {
         progress.listing = true;
-        while let Err(why) = self.recognise().await {
-            self.fail(&why, progress).await;
+        while let Err(trouble) = self.recognise().await {
+            self.fail(trouble, progress).await;
         }
         self.stream()
     }
 
     /// If the API server has lost its past, the store is told what there is now.
-    async fn recognise(&self) -> Result<(), String> {
+    async fn recognise(&self) -> Result<(), Trouble> {
         let newest = self.store.newest(&self.cluster.name);
         if newest == 0 {
             return Ok(());
@@ -53,7 +53,7 @@ impl<K: Kind> Feeding<K> {
         Ok(())
     }
 
-    async fn everything(&self) -> Result<Vec<Guarded<K>>, String> {
+    async fn everything(&self) -> Result<Vec<Guarded<K>>, Trouble> {
         let mut params = ListParams::default().limit(PAGE);
         let mut all = Vec::new();
         loop {
@@ -64,15 +64,15 @@ impl<K: Kind> Feeding<K> {
         }
     }
 
-    async fn page(&self, params: &ListParams) -> Result<(Vec<Guarded<K>>, Position), String> {
+    async fn page(&self, params: &ListParams) -> Result<(Vec<Guarded<K>>, Position), Trouble> {
         match timeout(READ_DEADLINE, self.api.list(params)).await {
             Ok(Ok(list)) => {
                 let version = list.metadata.resource_version.and_then(|version| version.parse().ok());
                 let next = list.metadata.continue_.filter(|token| !token.is_empty());
                 Ok((list.items, Position { version, next }))
             }
-            Ok(Err(error)) => Err(failure(&error)),
-            Err(_) => Err(format!("no list within {} s", READ_DEADLINE.as_secs())),
+            Ok(Err(error)) => Err(Trouble::of_call(&error)),
+            Err(_) => Err(Trouble::silence(READ_DEADLINE.as_secs())),
         }
     }
 }

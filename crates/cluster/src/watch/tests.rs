@@ -135,12 +135,20 @@ async fn an_idle_watch_counts_as_working_again_when_the_server_answers() {
     assert_eq!(scene.completeness(), Completeness::Complete);
 }
 
-#[test]
-fn a_failure_is_told_in_the_words_of_the_api_server() {
-    let status =
-        kube::core::Status { code: 429, message: "storage is (re)initializing".to_owned(), ..Default::default() };
-    let error = watcher::Error::WatchStartFailed(kube::Error::Api(Box::new(status)));
-    assert_eq!(reason(&error), "the API server answers 429: storage is (re)initializing");
+#[tokio::test(start_paused = true)]
+async fn credentials_that_are_not_accepted_are_shown_until_they_are() {
+    let (tries, open) = (AtomicUsize::new(0), Mutex::default());
+    let scene = scene(move |request| match tries.fetch_add(1, Ordering::Relaxed) {
+        0 | 1 => Reply::error(401, "Unauthorized", "Unauthorized"),
+        _ if is_watch(request) => watch(&[], &open),
+        _ => list(10, "", &[]),
+    });
+    sleep(Duration::from_millis(100)).await;
+    let Completeness::Partial { why } = scene.completeness() else { panic!("complete") };
+    assert!(why.contains("does not accept our credentials (401): renew the token"), "{why}");
+    assert!(scene.registry.render().contains(r#"berth_cluster_credentials_accepted{cluster="home"} 0"#));
+    scene.store.synced(&home()).await;
+    assert!(scene.registry.render().contains(r#"berth_cluster_credentials_accepted{cluster="home"} 1"#));
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use hyper_util::client::legacy;
 use kube::core::Status;
 use thiserror::Error;
 
-use crate::{Class, Classified, NotLeader, ObjectKey, chain};
+use crate::{Class, Classified, NotLeader, ObjectKey, answers::words, chain};
 
 /// What was to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,16 +202,9 @@ fn answered(call: Call, status: &Status) -> WriteError {
     match status.code {
         _ if status.is_already_exists() => WriteError::AlreadyExists { call },
         _ if status.is_conflict() || other_incarnation(status) => WriteError::Conflict { call },
-        404 => {
-            let message = format!("the API server does not know the kind; install its CRD ({message})");
-            WriteError::Unavailable { call, message }
-        }
-        401 => {
-            let message = format!("the API server does not accept our credentials; renew them ({message})");
-            WriteError::Unavailable { call, message }
-        }
-        // Rights can be granted while we wait, and a server that has just started refuses everybody until it knows them.
-        403 => WriteError::Unavailable { call, message: format!("the API server refuses it (403): {message}") },
+        // Kinds are installed, rights granted and credentials renewed while we wait, and a server that has just started
+        // refuses everybody until it knows them.
+        401 | 403 | 404 => WriteError::Unavailable { call, message: words(status) },
         // Both come before anything is stored: too many requests, and a server that is not ready or shuts down.
         429 | 503 => WriteError::Unavailable { call, message },
         // All others may come after it: etcd timed out, a proxy gave up.

@@ -154,7 +154,7 @@ async fn a_crd_that_was_removed_and_installed_again_is_listed_anew() {
     remote.becomes(Mood::Answers(404));
     a_while().await;
     let install =
-        "its watch fails: the API server does not know the kind (404); install its CRD (berth crds prints it)";
+        "its watch fails: the API server does not know the kind (404): install its CRD (berth crds prints it)";
     assert_eq!(fed.why_partial("az-b"), install);
     assert_eq!(fed.names().len(), 2, "a kind that is not served says nothing about its objects");
     remote.becomes(fine(&[thing("b", "b2", 31)], 40));
@@ -198,11 +198,15 @@ async fn expired_credentials_are_told_once_and_new_ones_are_enough() {
     sleep(Duration::from_secs(600)).await;
     let said = fed.said.take();
     assert_eq!(said.len(), 1, "{said:#?}");
-    assert!(said[0].contains("does not accept our credentials (401); renew the token"), "{said:#?}");
+    assert!(said[0].contains("does not accept our credentials (401): renew the token"), "{said:#?}");
     remote.becomes(fine(&[thing("a", "a", 3)], 10));
     a_while().await;
     assert!(fed.is_complete("az-b"));
-    assert_eq!(fed.said.take(), [r#"INFO the watch works again kind="Thing" cluster=az-b"#]);
+    let again = [
+        "INFO the API server accepts our credentials again cluster=az-b",
+        r#"INFO the watch works again kind="Thing" cluster=az-b"#,
+    ];
+    assert_eq!(fed.said.take(), again);
 }
 
 /// A list that succeeds proves nothing about the watch.

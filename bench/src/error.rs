@@ -1,0 +1,60 @@
+//! Why there are no figures, one line each.
+
+use std::{io, path::PathBuf};
+
+use thiserror::Error;
+
+/// Everything that ends the program.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// etcd, kube-apiserver or the operator.
+    #[error(transparent)]
+    ControlPlane(#[from] berth_control_plane::Error),
+    /// A call to the API server.
+    #[error("the API server: {0}")]
+    Api(#[from] kube::Error),
+    /// The kubeconfig that the control plane wrote.
+    #[error("the kubeconfig of the control plane: {0}")]
+    Kubeconfig(#[from] kube::config::KubeconfigError),
+    /// An object of ours.
+    #[error("an object cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A file, a port, or what the system knows of a process.
+    #[error("{what}: {source}")]
+    System {
+        /// What was to be done.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The operator is not built.
+    #[error("{} is missing; run make bench-start, which builds it", program.display())]
+    NoOperator {
+        /// Where it should be.
+        program: PathBuf,
+    },
+    /// The operator does not get to what is waited for.
+    #[error("the operator does not get to it within {seconds} s: {what}\n{log}")]
+    TooLong {
+        /// What was waited for.
+        what: &'static str,
+        /// How long.
+        seconds: u64,
+        /// The end of its log.
+        log: String,
+    },
+    /// There was nothing to write.
+    #[error("the operator wrote {writes} times, and there was nothing to write")]
+    Wrote {
+        /// How often.
+        writes: u64,
+    },
+}
+
+impl Error {
+    /// Says what was to be done.
+    pub fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::System { what, source }
+    }
+}

@@ -1,0 +1,168 @@
+//! Fills a control plane, many objects at a time.
+
+use std::fmt::Debug;
+
+use berth_control_plane::ControlPlane;
+use berth_crds::{CommittedResource, Knowledge, Reservation, conditions, generate, names};
+use futures::{StreamExt, TryStreamExt, stream};
+use kube::{
+    Api, Client, Config, Resource, ResourceExt,
+    api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
+    config::{KubeConfigOptions, Kubeconfig},
+    core::{ApiResource, ClusterResourceScope},
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::json;
+use tokio::time::{Duration, Instant, sleep};
+
+use crate::{
+    cloud::{self, Pattern},
+    error::Error,
+    operator::Operator,
+};
+
+/// Requests that are under way at the same time.
+const AT_ONCE: usize = 48;
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+const ACCEPTED_WITHIN: Duration = Duration::from_secs(60);
+
+/// What a control plane is filled with.
+#[derive(Clone, Copy, Debug)]
+pub struct Counts {
+    /// Hypervisors.
+    pub hosts: usize,
+    /// Commitments.
+    pub commitments: usize,
+    /// Slots.
+    pub slots: usize,
+}
+
+impl Counts {
+    /// About so many objects in all.
+    pub fn of(objects: usize) -> Self {
+        let hosts = (objects / cloud::PER_HOST).max(1);
+        let commitments = hosts * cloud::COMMITMENTS_PER_HOST;
+        Self { hosts, commitments, slots: commitments * cloud::SLOTS }
+    }
+
+    /// All of them.
+    pub fn objects(self) -> usize {
+        self.hosts + self.commitments + self.slots
+    }
+}
+
+/// Fills it; nothing is left to do for an operator.
+pub async fn fill(control_plane: &ControlPlane, counts: Counts) -> Result<(), Error> {
+    let client = client(control_plane).await?;
+    install(control_plane).await?;
+    flavor_groups(&client).await?;
+    all(0..counts.hosts, async |number| create(&client, &cloud::host(number)).await.map(drop)).await?;
+    let pattern = pattern(control_plane, &client).await?;
+    all(0..counts.commitments, async |number| {
+        let commitment = create(&client, &pattern.commitment(number)?).await?;
+        for slot in pattern.slots(number, &commitment.uid().unwrap_or_default())? {
+            create(&client, &slot).await?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+async fn client(control_plane: &ControlPlane) -> Result<Client, Error> {
+    let kubeconfig = Kubeconfig::read_from(control_plane.kubeconfig())?;
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    Ok(Client::try_from(config)?)
+}
+
+async fn install(control_plane: &ControlPlane) -> Result<(), Error> {
+    let list = json!({ "apiVersion": "v1", "kind": "List", "items": generate::all() });
+    let apply = ["apply", "--server-side", "--filename=-"];
+    control_plane.run_kubectl(&apply, Some(&list.to_string())).await?;
+    control_plane.run_kubectl(&["wait", "--for=condition=Established", "crd", "--all"], None).await?;
+    // Established comes a moment before served.
+    while control_plane
+        .run_kubectl(&["get", "hypervisors,reservations,committedresources,knowledges"], None)
+        .await
+        .is_err()
+    {
+        sleep(LOOK_EVERY).await;
+    }
+    Ok(())
+}
+
+async fn flavor_groups(client: &Client) -> Result<(), Error> {
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::erase::<Knowledge>(&()));
+    let name = names::FLAVOR_GROUPS;
+    let object = serde_json::from_value(json!({
+        "apiVersion": Knowledge::api_version(&()), "kind": Knowledge::kind(&()),
+        "metadata": { "name": name }, "spec": { "schedulingDomain": "nova" },
+    }))?;
+    api.create(&PostParams::default(), &object).await?;
+    let ready = json!({ "type": "Ready", "status": "True", "reason": "Extracted", "message": "",
+                        "lastTransitionTime": "2026-03-01T08:00:00Z" });
+    let status = json!({ "status": { "raw": cloud::flavor_groups(), "conditions": [ready] } });
+    api.patch_status(name, &PatchParams::default(), &Patch::Merge(status)).await?;
+    Ok(())
+}
+
+/// Lets the operator serve one commitment, and takes away what it made of it.
+async fn pattern(control_plane: &ControlPlane, client: &Client) -> Result<Pattern, Error> {
+    let mut operator = Operator::start(control_plane).await?;
+    operator.ready().await?;
+    create(client, &cloud::commitment()).await?;
+    let commitments: Api<CommittedResource> = Api::all(client.clone());
+    let (name, deadline) = (names::commitment(cloud::PATTERN), Instant::now() + ACCEPTED_WITHIN);
+    let accepted = loop {
+        let commitment = commitments.get(&name).await?;
+        if commitment.status.as_ref().is_some_and(|status| conditions::is_ready(&status.conditions)) {
+            break commitment;
+        }
+        if Instant::now() > deadline {
+            let (what, seconds) = ("a commitment is accepted", ACCEPTED_WITHIN.as_secs());
+            return Err(Error::TooLong { what, seconds, log: format!("{:?}", commitment.status) });
+        }
+        sleep(LOOK_EVERY).await;
+    };
+    let slots: Api<Reservation> = Api::all(client.clone());
+    let made = Pattern::new(&accepted, &slots.list(&ListParams::default()).await?.items)?;
+    commitments.delete(&name, &DeleteParams::default()).await?;
+    while commitments.get_opt(&name).await?.is_some() && Instant::now() < deadline {
+        sleep(LOOK_EVERY).await;
+    }
+    operator.stop().await?;
+    Ok(made)
+}
+
+async fn all(
+    numbers: impl IntoIterator<Item = usize>,
+    work: impl AsyncFn(usize) -> Result<(), Error>,
+) -> Result<(), Error> {
+    stream::iter(numbers).map(|number| work(number)).buffer_unordered(AT_ONCE).try_collect().await
+}
+
+/// Creates an object, with its status.
+async fn create<K>(client: &Client, object: &K) -> Result<K, Error>
+where
+    K: Resource<DynamicType = (), Scope = ClusterResourceScope> + Serialize + DeserializeOwned + Clone + Debug,
+{
+    let api: Api<K> = Api::all(client.clone());
+    let created = api.create(&PostParams::default(), object).await?;
+    let status = serde_json::to_value(object)?["status"].take();
+    if !status.is_null() {
+        let patch = Patch::Merge(json!({ "status": status }));
+        api.patch_status(&created.name_any(), &PatchParams::default(), &patch).await?;
+    }
+    Ok(created)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fifty_thousand_objects_are_two_thousand_hosts_and_what_is_on_them() {
+        let counts = Counts::of(50_000);
+        assert_eq!((counts.hosts, counts.commitments, counts.slots), (2000, 8000, 40_000));
+        assert_eq!(counts.objects(), 50_000);
+    }
+}

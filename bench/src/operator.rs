@@ -1,0 +1,120 @@
+//! The operator as a process, and what its listeners say.
+
+use std::{
+    env,
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    time::Duration,
+};
+
+use berth_control_plane::{ControlPlane, Daemon};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::{Instant, sleep},
+};
+
+use crate::{
+    error::Error,
+    proc::{self, Usage},
+};
+
+/// Far more than anything here takes.
+const WITHIN: Duration = Duration::from_secs(600);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Metrics are computed when they are asked for, which costs the operator something.
+const COUNT_EVERY: Duration = Duration::from_millis(250);
+const STOPS_WITHIN: Duration = Duration::from_secs(10);
+
+/// A running operator; it is killed when this is dropped.
+pub struct Operator {
+    daemon: Daemon,
+    probes: SocketAddr,
+    metrics: SocketAddr,
+}
+
+impl Operator {
+    /// Starts the program that was built together with this one.
+    pub async fn start(control_plane: &ControlPlane) -> Result<Self, Error> {
+        let own = env::current_exe().map_err(Error::system("the path of this program"))?;
+        let program = own.with_file_name("berth");
+        if !program.is_file() {
+            return Err(Error::NoOperator { program });
+        }
+        let [probes, metrics] = free_addresses().map_err(Error::system("a free port"))?;
+        let arguments = [
+            "operator".to_owned(),
+            format!("--kubeconfig={}", control_plane.kubeconfig().display()),
+            format!("--health-probe-bind-address={probes}"),
+            format!("--metrics-bind-address={metrics}"),
+            "--metrics-secure=false".to_owned(),
+            "--log-format=human".to_owned(),
+        ];
+        let daemon = control_plane.spawn("berth", &program, &arguments).await?;
+        Ok(Self { daemon, probes, metrics })
+    }
+
+    /// Waits until `/readyz` answers 200.
+    pub async fn ready(&mut self) -> Result<(), Error> {
+        let deadline = Instant::now() + WITHIN;
+        while !get(self.probes, "/readyz").await.is_some_and(|answer| answer.starts_with("HTTP/1.1 200")) {
+            self.go_on(deadline, "/readyz answers 200")?;
+            sleep(LOOK_EVERY).await;
+        }
+        Ok(())
+    }
+
+    /// Waits until a counter has reached this, summed over the samples with this word.
+    pub async fn counted(&mut self, metric: &str, word: &str, number: usize, what: &'static str) -> Result<(), Error> {
+        let deadline = Instant::now() + WITHIN;
+        while self.sum(metric, word).await < number as u64 {
+            self.go_on(deadline, what)?;
+            sleep(COUNT_EVERY).await;
+        }
+        Ok(())
+    }
+
+    /// The sum of the samples of a metric with this word.
+    pub async fn sum(&self, metric: &str, word: &str) -> u64 {
+        let text = get(self.metrics, "/metrics").await.unwrap_or_default();
+        let lines = text.lines().filter(|line| {
+            line.strip_prefix(metric).is_some_and(|rest| rest.starts_with(['{', ' ']) && rest.contains(word))
+        });
+        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+    }
+
+    /// What it has used so far.
+    pub fn usage(&self) -> Result<Usage, Error> {
+        proc::usage(self.daemon.pid())
+    }
+
+    /// SIGTERM, and the end.
+    pub async fn stop(mut self) -> Result<(), Error> {
+        self.daemon.stop(STOPS_WITHIN).await?;
+        Ok(())
+    }
+
+    fn go_on(&mut self, deadline: Instant, what: &'static str) -> Result<(), Error> {
+        self.daemon.check()?;
+        if Instant::now() > deadline {
+            return Err(Error::TooLong { what, seconds: WITHIN.as_secs(), log: self.daemon.log_tail() });
+        }
+        Ok(())
+    }
+}
+
+/// The whole answer; `None` when nobody answers.
+async fn get(address: SocketAddr, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).await.ok()?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.ok()?;
+    Some(answer)
+}
+
+/// Addresses that nobody listens at. Somebody else may take one before it is used; the operator then ends and says so.
+fn free_addresses() -> std::io::Result<[SocketAddr; 2]> {
+    let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let held = [bind()?, bind()?];
+    Ok([held[0].local_addr()?, held[1].local_addr()?])
+}

@@ -1,0 +1,54 @@
+//! One start of the operator on a full control plane.
+
+use std::time::{Duration, Instant};
+
+use berth_control_plane::ControlPlane;
+use tokio::time::sleep;
+
+use crate::{
+    error::Error,
+    figures::Row,
+    fill::{Counts, fill},
+    operator::Operator,
+};
+
+/// In this time nothing happens but what is done every few seconds, such as the check of the laws.
+const IDLE: Duration = Duration::from_secs(30);
+
+const LOOKS: &str = "berth_controller_runs_total";
+
+/// Fills a control plane with about so many objects, starts the operator and measures.
+pub async fn measure(objects: usize) -> Result<Row, Error> {
+    let counts = Counts::of(objects);
+    let control_plane = ControlPlane::start().await?;
+    let began = Instant::now();
+    println!("creating {} hosts, {} commitments, {} slots", counts.hosts, counts.commitments, counts.slots);
+    fill(&control_plane, counts).await?;
+    println!("created after {:.0} s; starting the operator", began.elapsed().as_secs_f64());
+    let row = start(&control_plane, counts).await?;
+    control_plane.stop().await?;
+    Ok(row)
+}
+
+async fn start(control_plane: &ControlPlane, counts: Counts) -> Result<Row, Error> {
+    let began = Instant::now();
+    let mut operator = Operator::start(control_plane).await?;
+    operator.ready().await?;
+    let ready = began.elapsed();
+    let all = "every object is looked at";
+    operator.counted(LOOKS, "controller=\"committed-resource\"", counts.commitments, all).await?;
+    operator.counted(LOOKS, "controller=\"commitment-reservation\"", counts.slots, all).await?;
+    let (looked, busy) = (began.elapsed(), operator.usage()?);
+    sleep(IDLE).await;
+    let (idle, writes) = (operator.usage()?, operator.sum("berth_writes_total", "").await);
+    operator.stop().await?;
+    Ok(Row {
+        objects: counts.objects(),
+        ready,
+        looked,
+        cpu_seconds: busy.cpu_seconds,
+        idle_cpu_seconds: idle.cpu_seconds - busy.cpu_seconds,
+        peak_mib: idle.peak_mib,
+        writes,
+    })
+}

@@ -1,0 +1,43 @@
+//! Which clusters do not accept our credentials at the moment: that is a matter of a cluster, not of a kind, and the
+//! watches of all its kinds meet it at the same time.
+
+use std::{collections::BTreeSet, sync::Mutex};
+
+use berth_core::ClusterName;
+use prometheus::IntGaugeVec;
+use tracing::{debug, error, info};
+
+use crate::lock::lock;
+
+/// Tells once when credentials cease to be accepted, and once when they are accepted again.
+#[derive(Debug)]
+pub(crate) struct Credentials {
+    accepted: IntGaugeVec,
+    refused_by: Mutex<BTreeSet<ClusterName>>,
+}
+
+impl Credentials {
+    pub(crate) fn new(accepted: IntGaugeVec) -> Self {
+        Self { accepted, refused_by: Mutex::default() }
+    }
+
+    /// The cluster has answered that it does not know us, in these words.
+    pub(super) fn refused(&self, cluster: &ClusterName, why: &str) {
+        let mut refused_by = lock(&self.refused_by);
+        self.accepted.with_label_values(&[cluster.as_str()]).set(0);
+        if refused_by.insert(cluster.clone()) {
+            error!(%cluster, "{why}; until then nothing is decided about this cluster");
+        } else {
+            debug!(%cluster, "{why}");
+        }
+    }
+
+    /// The cluster has answered as one does who knows us.
+    pub(super) fn accepted(&self, cluster: &ClusterName) {
+        let mut refused_by = lock(&self.refused_by);
+        self.accepted.with_label_values(&[cluster.as_str()]).set(1);
+        if refused_by.remove(cluster) {
+            info!(%cluster, "the API server accepts our credentials again");
+        }
+    }
+}
