@@ -6,6 +6,7 @@ use std::{
     collections::BTreeMap,
     fmt,
     sync::{Arc, Mutex, RwLock, Weak},
+    time::Duration,
 };
 
 use berth_core::ClusterName;
@@ -15,12 +16,14 @@ use tokio::sync::watch;
 
 mod completeness;
 mod entries;
+mod followed;
 mod index;
 mod replacing;
 mod sending;
 
 pub use completeness::{Complete, Completeness, Partial, Whole};
 use entries::{Entries, Report};
+use followed::Followed;
 pub use index::Index;
 use index::Indexes;
 pub(crate) use sending::{Asking, Sending};
@@ -101,6 +104,7 @@ struct Member<K> {
     listed: u64,
     /// The newest version that the watch has shown.
     newest: u64,
+    followed: Followed,
 }
 
 /// A store that may be gone.
@@ -403,6 +407,11 @@ impl<K: Kind> Store<K> {
         Asking::new(self.clone(), key.clone(), ticket)
     }
 
+    /// How long `cluster` has been followed in all.
+    fn followed_time(&self, cluster: &ClusterName) -> Duration {
+        read(&self.shared.data).clusters.get(cluster).map(|member| member.followed.time()).unwrap_or_default()
+    }
+
     fn is_followed(&self, cluster: &ClusterName) -> bool {
         let asked = self.asked();
         read(&self.shared.data).clusters.get(cluster).is_some_and(|member| member.why_unfollowed(asked).is_none())
@@ -415,7 +424,13 @@ impl<K: Kind> Store<K> {
         for change in &changes {
             listeners.changes.iter().for_each(|listener| listener(change));
         }
-        if !before && self.is_followed(cluster) {
+        let after = self.is_followed(cluster);
+        if before != after
+            && let Some(member) = write(&self.shared.data).clusters.get_mut(cluster)
+        {
+            member.followed.is(after);
+        }
+        if !before && after {
             listeners.followed.iter().for_each(|listener| listener(cluster));
         }
         self.shared.moved.send_modify(|moved| *moved += 1);
@@ -444,7 +459,14 @@ impl<K> Data<K> {
 
 impl<K> Member<K> {
     fn new(cluster: ClusterName) -> Self {
-        Self { entries: Entries::new(cluster), failing: None, listing: 0, listed: 0, newest: 0 }
+        Self {
+            entries: Entries::new(cluster),
+            failing: None,
+            listing: 0,
+            listed: 0,
+            newest: 0,
+            followed: Followed::default(),
+        }
     }
 
     fn all(&self) -> impl Iterator<Item = Entry<K>> {

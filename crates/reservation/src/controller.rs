@@ -25,6 +25,7 @@ use kube::{Resource, ResourceExt};
 use tracing::{debug, info};
 
 use crate::{
+    absences::Absences,
     error::Error,
     facts::{Facts, HostFact},
     metrics::ReservationMetrics,
@@ -77,7 +78,7 @@ pub struct Parts<S, D> {
 /// Puts slots into force on hosts and keeps them there.
 pub struct ReservationController<S, D> {
     parts: Parts<S, D>,
-    missing: Since<HostName>,
+    missing: Absences,
     /// Since when the filter counts in the condition of a slot without host are as they are.
     told: Since<ObjectKey>,
     /// Slots that got a host together with another one of their commitment and have not asked for it yet.
@@ -87,7 +88,7 @@ pub struct ReservationController<S, D> {
 impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     /// A controller that has seen nothing yet.
     pub fn new(parts: Parts<S, D>) -> Self {
-        Self { parts, missing: Since::default(), told: Since::default(), promised: Since::default() }
+        Self { parts, missing: Absences::default(), told: Since::default(), promised: Since::default() }
     }
 
     /// One look at a slot.
@@ -162,11 +163,13 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         let store = &self.parts.hypervisors;
         let exists = |cluster: ClusterName| store.get(&ObjectKey::new(cluster, host.as_str())).is_some();
         if store.clusters().into_iter().any(exists) {
-            self.missing.forget(host);
+            self.missing.over(host);
             return HostFact::Exists;
         }
         match hosts.map(|cluster| store.complete(cluster)) {
-            Some(Ok(complete)) => HostFact::Missing(self.missing.noticed(host), complete.whole()),
+            Some(Ok(complete)) => {
+                HostFact::Missing(self.missing.missing(host, complete.followed_time()), complete.whole())
+            }
             Some(Err(_)) | None => HostFact::Unreadable,
         }
     }
@@ -202,7 +205,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
             }
         }
         if self.store().select(&RESERVATION_BY_HOST, host.as_str()).is_empty() {
-            self.missing.forget(host);
+            self.missing.over(host);
         }
         Ok(())
     }

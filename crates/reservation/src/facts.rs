@@ -29,7 +29,7 @@ pub struct Facts {
 pub enum HostFact {
     /// It exists, whatever its state.
     Exists,
-    /// It is absent from a complete read, and has been for this long as far as this process knows (U36).
+    /// It is absent from a complete read, and has been for this long, as far as this process knows and could look (U36).
     Missing(Duration, Whole<Hypervisor>),
     /// The hosts of the zone's cluster cannot be read completely: nothing follows from its absence.
     Unreadable,

@@ -5,7 +5,9 @@ mod support;
 
 use std::time::Duration;
 
+use berth_cluster::testing::failing;
 use berth_cluster::{Class, Classified, Next};
+use berth_core::ClusterName;
 use berth_crds::{Hypervisor, Reservation};
 use berth_testkit::{Fault, Verb, path_of, seeds};
 use serde_json::json;
@@ -109,6 +111,20 @@ async fn u36_a_host_that_comes_back_in_time_begins_a_new_grace_period() {
     process.world.server.delete::<Hypervisor>("node1").unwrap();
     tokio::time::sleep(GRACE / 2 + Duration::from_secs(1)).await;
     assert_eq!(process.look(0).await.unwrap(), Next::After(GRACE));
+    assert_eq!(process.hosts(0), on("node1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn u36_the_time_in_which_nobody_can_look_does_not_count() {
+    let process = in_force().await;
+    process.world.server.delete::<Hypervisor>("node1").unwrap();
+    process.settle().await;
+    tokio::time::sleep(GRACE / 3).await;
+    let (hosts, home) = (&process.world.stores.hypervisors, ClusterName::home());
+    failing(hosts, &home, Some("cut"));
+    tokio::time::sleep(GRACE * 2).await;
+    failing(hosts, &home, None);
+    assert_eq!(process.look(0).await.unwrap(), Next::After(GRACE - GRACE / 3));
     assert_eq!(process.hosts(0), on("node1"));
 }
 

@@ -2,7 +2,7 @@
 //! has to ask for a [`Complete`], and gets a reason when there is none. A [`Whole`] is what a decision takes along from
 //! it: what cannot be done without one cannot be done on a partial read.
 
-use std::{fmt, marker::PhantomData, sync::Arc};
+use std::{fmt, marker::PhantomData, sync::Arc, time::Duration};
 
 use berth_core::ClusterName;
 use thiserror::Error;
@@ -100,6 +100,12 @@ impl<'a, K: Kind> Complete<'a, K> {
     /// What a decision that rests on this read takes along.
     pub fn whole(&self) -> Whole<K> {
         Whole::new(self.cluster.clone())
+    }
+
+    /// How long the cluster has been followed so far, without the times in which nobody could look: the clock by which
+    /// an absence is timed.
+    pub fn followed_time(&self) -> Duration {
+        self.store.followed_time(&self.cluster)
     }
 
     /// The object; `None` means that there is none.
