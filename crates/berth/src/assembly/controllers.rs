@@ -11,6 +11,7 @@ use berth_core::SlotKey;
 use berth_reservation::{Parts, ReservationController};
 use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice, WakeSlots};
 use berth_telemetry::{clock::Clock, config::Configuration, ids::FreshIds};
+use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
 use super::{Memory, OperatorMetrics};
@@ -108,13 +109,26 @@ impl Queueing<'_> {
         R: Future<Output = Result<Next, E>> + Send + 'static,
         E: Classified + Error + Send + 'static,
     {
-        let (store, options) = (store.clone(), ControllerOptions::new(name));
-        let exists = move |key: &ObjectKey| store.get(key).is_some();
-        let (wakeups, stop, counted) = (wakeups.clone(), self.stop.clone(), self.metrics.cluster.controllers.clone());
+        let (known, options) = (store.clone(), ControllerOptions::new(name));
+        let exists = move |key: &ObjectKey| known.get(key).is_some();
+        let (stop, counted) = (self.stop.clone(), self.metrics.cluster.controllers.clone());
+        let begin = begin(wakeups.clone(), store.clone());
+        let wakeups = wakeups.clone();
         match &mut self.order {
-            Order::Any => Box::pin(run(options, wakeups, exists, stop, counted, look)),
-            Order::Picked(pick) => Box::pin(run_in_order(options, wakeups, exists, stop, counted, look, pick())),
+            Order::Any => Box::pin(begin.then(|()| run(options, wakeups, exists, stop, counted, look))),
+            Order::Picked(pick) => {
+                let pick = pick();
+                Box::pin(begin.then(|()| run_in_order(options, wakeups, exists, stop, counted, look, pick)))
+            }
         }
+    }
+}
+
+/// Everything that there is when a controller begins is looked at.
+async fn begin<K: Kind>(wakeups: Arc<Wakeups>, store: Store<K>) {
+    wakeups.open();
+    for entry in store.all() {
+        wakeups.wake(&entry.key);
     }
 }
 

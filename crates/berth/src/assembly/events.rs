@@ -41,6 +41,11 @@ impl Default for Queues {
 }
 
 impl Queues {
+    /// Queues that collect nothing before their controllers run.
+    pub(super) fn closed() -> Self {
+        Self { commitments: Wakeups::closed(), slots: Wakeups::closed() }
+    }
+
     pub(crate) fn wake_slots(&self, slots: &[SlotKey]) {
         for slot in slots {
             self.slots.wake(&object_key(slot));

@@ -39,7 +39,7 @@ impl Memory {
             hypervisors: Store::new(indexes::HYPERVISOR_INDEXES),
             knowledges: Store::new(&[]),
         };
-        let memory = Self { stores, scheduler: Arc::new(BuiltIn::new(settings)), queues: Queues::default() };
+        let memory = Self { stores, scheduler: Arc::new(BuiltIn::new(settings)), queues: Queues::closed() };
         connect(&memory.stores, &memory.scheduler, &memory.queues, routes);
         memory
     }

@@ -290,3 +290,13 @@ async fn whoever_picks_decides_the_order() {
         assert_eq!(*order.lock().unwrap(), expected);
     }
 }
+
+#[test]
+fn a_closed_queue_collects_nothing() {
+    let wakeups = Wakeups::closed();
+    wakeups.wake(&key("a"));
+    assert!(wakeups.is_empty());
+    wakeups.open();
+    wakeups.wake(&key("a"));
+    assert_eq!(wakeups.len(), 1);
+}

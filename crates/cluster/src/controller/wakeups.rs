@@ -1,9 +1,12 @@
 //! The keys that somebody wants to be looked at: a set, so it is never larger than the number of objects, however many
-//! events there are.
+//! events there are. While nobody looks, on a replica that does not lead, nothing is collected.
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use futures::{Stream, stream};
@@ -16,6 +19,7 @@ use crate::{ObjectKey, lock::lock};
 pub struct Wakeups {
     keys: Mutex<BTreeSet<ObjectKey>>,
     some: Notify,
+    closed: AtomicBool,
 }
 
 impl Wakeups {
@@ -24,8 +28,21 @@ impl Wakeups {
         Arc::default()
     }
 
+    /// The same, but nothing is collected before [`Wakeups::open`].
+    pub fn closed() -> Arc<Self> {
+        Arc::new(Self { closed: AtomicBool::new(true), ..Self::default() })
+    }
+
+    /// From now on wake-ups are collected. Whoever opens asks for a look at everything that there is.
+    pub fn open(&self) {
+        self.closed.store(false, Ordering::SeqCst);
+    }
+
     /// Asks for a look at this object. Cheap, never blocks; asking twice before the look is asking once.
     pub fn wake(&self, key: &ObjectKey) {
+        if self.closed.load(Ordering::SeqCst) {
+            return;
+        }
         if lock(&self.keys).insert(key.clone()) {
             self.some.notify_one();
         }
