@@ -201,3 +201,6 @@ fn ready(object: &CommittedResource) -> Option<Ready> {
         since: condition.last_transition_time.0,
     })
 }
+
+#[cfg(test)]
+mod tests;

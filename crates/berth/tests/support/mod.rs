@@ -6,11 +6,13 @@
 
 pub mod cloud;
 pub mod crowd;
+pub mod fake_cluster;
 pub mod http;
 pub mod laws;
 pub mod objects;
 pub mod operator;
 pub mod replicas;
 pub mod seen;
+pub mod two_clusters;
 pub mod waiting;
 pub mod world;
