@@ -50,14 +50,14 @@ async fn is_fit(two: &TwoClusters, cluster: &str, fit: u64) {
 async fn commitments_and_their_slots_and_events_are_in_the_cluster_of_their_zone() {
     let two = TwoClusters::begin().await;
     hosts(&two, 2).await;
-    two.at(Home).create(&patient("here-1", 2)).await;
-    two.at(Remote).create(&of_remote(patient("there-1", 2))).await;
-    let home = two.accepted(Home, "here-1").await;
-    let remote = two.accepted(Remote, "there-1").await;
-    assert_eq!(home.hosts_of("here-1"), ["node-a"; 2]);
-    assert_eq!(remote.hosts_of("there-1"), ["node-b"; 2]);
-    assert!(home.slots_of("there-1").is_empty() && remote.slots_of("here-1").is_empty());
-    for (side, uuid, other) in [(Home, "here-1", Remote), (Remote, "there-1", Home)] {
+    two.at(Home).create(&patient("eventful-1", 2)).await;
+    two.at(Remote).create(&of_remote(patient("eventful-2", 2))).await;
+    let home = two.accepted(Home, "eventful-1").await;
+    let remote = two.accepted(Remote, "eventful-2").await;
+    assert_eq!(home.hosts_of("eventful-1"), ["node-a"; 2]);
+    assert_eq!(remote.hosts_of("eventful-2"), ["node-b"; 2]);
+    assert!(home.slots_of("eventful-2").is_empty() && remote.slots_of("eventful-1").is_empty());
+    for (side, uuid, other) in [(Home, "eventful-1", Remote), (Remote, "eventful-2", Home)] {
         two.until("an event tells", async |two| {
             let reasons = two.events(side, uuid).await;
             so(reasons == ["Accepted"], || format!("{reasons:?}"))
@@ -148,7 +148,7 @@ async fn a_commitment_in_the_wrong_cluster_says_where_it_belongs_and_holds_its_s
     // The other cluster has no room yet.
     for (uuid, count) in [("moves-1", 2), ("astray-1", 1)] {
         two.at(Remote).create(&of_remote(patient(uuid, count))).await;
-        two.says(Remote, uuid, "Reserving", "insufficient memory").await;
+        two.says(Remote, uuid, "Reserving", "insufficient capacity").await;
         let served = format!("commitment is not served: {} of cluster {OTHER_ZONE}", names::commitment(uuid));
         two.says(Home, uuid, "DuplicateUUID", &served).await;
         two.delete_commitment(uuid).await;
@@ -241,6 +241,8 @@ async fn a_missing_right_costs_the_other_cluster_nothing(resource: &str, group: 
     is_fit(&two, OTHER_ZONE, 0).await;
     two.says(Remote, "there-1", "Reserving", said).await;
     assert_eq!(warnings(&two, &lacks).await, 1);
+    let log = two.operator().log();
+    assert!(!log.contains("kube_runtime"), "each trouble is told once, in our words:\n{log}");
     two.grant().await;
     two.accepted(Remote, "there-1").await;
     is_fit(&two, OTHER_ZONE, 1).await;

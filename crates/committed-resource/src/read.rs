@@ -90,8 +90,9 @@ impl<S: Scheduler> Reader<'_, S> {
         slot
     }
 
-    /// Proof that the slots of this commitment are all known, or why they may not be. A Reservation that cannot be read
-    /// counts when it looks like one of them; those of others must not keep this commitment from being served.
+    /// Proof that the slots of this commitment are all known and are its own, or why they may not be. They may be those of
+    /// a commitment with the same UUID in their cluster, which then has to be known (U14). A Reservation that cannot be
+    /// read counts when it looks like one of them; those of others must not keep this commitment from being served.
     fn whole(
         &self,
         cluster: &ClusterName,
@@ -105,7 +106,11 @@ impl<S: Scheduler> Reader<'_, S> {
                 || one.raw["spec"]["committedResourceReservation"]["commitmentUUID"] == uuid
         };
         let complete = self.reservations.complete_for(cluster, ours);
-        complete.map(|complete| complete.whole()).map_err(|partial| partial.to_string())
+        let known = complete.map(|complete| complete.whole()).and_then(|whole| {
+            let has_commitments = self.commitments.clusters().contains(cluster);
+            if has_commitments { self.commitments.followed(cluster).map(|()| whole) } else { Ok(whole) }
+        });
+        known.map_err(|partial| partial.to_string())
     }
 
     /// Why the first slot that waits for a host found none.
