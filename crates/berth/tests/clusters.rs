@@ -4,7 +4,7 @@
 
 mod support;
 
-use berth_crds::{CommittedResource, labels, names};
+use berth_crds::{CommittedResource, Reservation, labels, names};
 use kube::ResourceExt;
 use serde_json::json;
 use support::{
@@ -27,12 +27,17 @@ async fn hosts(two: &TwoClusters, count: u64) {
     two.at(Remote).create(&in_zone(host("node-b", count), OTHER_ZONE)).await;
 }
 
-/// `None` when a commitment has no slots in either cluster.
+/// True when a commitment has no slots in either cluster.
 fn nowhere(both: &[Seen; 2], uuid: &str) -> bool {
     both.iter().all(|seen| seen.slots_of(uuid).is_empty())
 }
 
-async fn warnings(two: &TwoClusters, words: &str) -> usize {
+/// The slots as they are.
+fn slots_of(both: &[Seen; 2]) -> [Vec<&Reservation>; 2] {
+    both.each_ref().map(|seen| seen.slots().collect())
+}
+
+fn warnings(two: &TwoClusters, words: &str) -> usize {
     two.operator().log().lines().filter(|line| line.contains("WARN") && line.contains(words)).count()
 }
 
@@ -83,7 +88,7 @@ async fn a_cluster_that_is_away_at_the_start_is_served_when_it_comes() {
     two.ready_but(&[&format!("cluster {OTHER_ZONE}"), "its zones have to wait", "does not answer"]).await;
     two.remote_is(0).await;
     is_fit(&two, OTHER_ZONE, 0).await;
-    assert_eq!(warnings(&two, "the API server does not answer").await, 4, "of each kind and of the cluster");
+    assert_eq!(warnings(&two, "the API server does not answer"), 4, "of each kind and of the cluster");
     two.remote_comes().await;
     let remote = two.accepted(Remote, "late-1").await;
     assert_eq!(remote.hosts_of("late-1"), ["node-b"; 2]);
@@ -185,14 +190,31 @@ async fn of_duplicates_in_two_clusters_the_one_in_the_cluster_of_its_zone_is_ser
     }
     let told = two.counted(CONFLICTS, &["Kind=CommittedResourceList", "method=\"list\""]).await;
     assert_eq!(told, 2);
-    assert_eq!(warnings(&two, "several clusters have an object of this name").await, 2);
-    let before = two.rest().await.map(|seen| seen.slots().map(ResourceExt::resource_version).collect::<Vec<_>>());
+    assert_eq!(warnings(&two, "several clusters have an object of this name"), 2);
+    let before = two.rest().await;
+    two.stop().await;
+    two.remote_goes().await;
+    two.start().await;
+    two.until("home was looked at", async |two| {
+        let looks = two.operator().looks().await;
+        so(looks >= 3, || format!("{looks} looks at two commitments and a slot"))
+    })
+    .await;
+    two.remote_comes().await;
+    two.remote_is(1).await;
+    let after = two.rest().await;
+    assert_eq!(
+        after.map(|seen| seen.versions()),
+        before.each_ref().map(Seen::versions),
+        "what is not known changes nothing"
+    );
+
     for (side, uuid) in [(Remote, "home-1"), (Home, "remote-1")] {
         two.at(side).delete_commitment(uuid).await;
         two.gone(side, uuid).await;
     }
-    let after = two.rest().await.map(|seen| seen.slots().map(ResourceExt::resource_version).collect::<Vec<_>>());
-    assert_eq!(before, after);
+    let after = two.rest().await;
+    assert_eq!(slots_of(&after), slots_of(&before), "they hold nothing");
     two.end().await;
 }
 
@@ -240,14 +262,14 @@ async fn a_missing_right_costs_the_other_cluster_nothing(resource: &str, group: 
     two.ready_but(&[&lacks]).await;
     is_fit(&two, OTHER_ZONE, 0).await;
     two.says(Remote, "there-1", "Reserving", said).await;
-    assert_eq!(warnings(&two, &lacks).await, 1);
+    assert_eq!(warnings(&two, &lacks), 1);
     let log = two.operator().log();
     assert!(!log.contains("kube_runtime"), "each trouble is told once, in our words:\n{log}");
     two.grant().await;
     two.accepted(Remote, "there-1").await;
     is_fit(&two, OTHER_ZONE, 1).await;
     two.ready_but(&[]).await;
-    assert_eq!(warnings(&two, &lacks).await, 1);
+    assert_eq!(warnings(&two, &lacks), 1);
     two.end().await;
 }
 
@@ -280,7 +302,7 @@ async fn a_cluster_that_is_too_old_and_one_that_is_none_are_named_and_stop_nothi
     let no_kubernetes = "cluster eu-test-1d: cannot find out its version";
     two.ready_but(&[too_old, no_kubernetes]).await;
     for words in [too_old, no_kubernetes] {
-        assert_eq!(warnings(&two, words).await, 1, "{words}\n{}", two.operator().log());
+        assert_eq!(warnings(&two, words), 1, "{words}\n{}", two.operator().log());
     }
     two.end().await;
 }

@@ -40,11 +40,13 @@ impl<S: Scheduler> Reader<'_, S> {
         let groups = known.map(|known| known.groups).map_err(|error| error.to_string());
         let (spec, accepted) = (facts::spec(object), facts::accepted_spec(object));
         let holdings = self.holdings(key, object);
-        let site = self.site(&spec.zone);
+        let (site, belongs_to) = (self.site(&spec.zone), self.belongs_to(key, object));
+        let unread = |cluster| self.commitments.followed(cluster).err().map(|partial| partial.to_string());
         Facts {
             name: object.name_any(),
             cluster: key.cluster.clone(),
-            belongs_to: self.belongs_to(key, object),
+            belongs_unread: belongs_to.as_ref().and_then(unread),
+            belongs_to,
             generation: object.metadata.generation.unwrap_or_default(),
             created: object.metadata.creation_timestamp.as_ref().map(|time| time.0).unwrap_or_default(),
             deleting: object.metadata.deletion_timestamp.is_some(),

@@ -34,7 +34,8 @@ fn u14_whose_the_slots_of_a_cluster_are_is_known_only_with_its_commitments() {
     let held = held_in_remote(&known);
     assert!(held.read.is_ok() && held.slots.len() == 1);
     failing(&known, &remote(), Some("we may not list them"));
-    let text = "CommittedResource objects of cluster remote are not completely known: we may not list them";
+    let text = "CommittedResource objects of cluster remote are not completely known: its watch fails: we may not \
+                list them";
     assert_eq!(held_in_remote(&known).read.unwrap_err(), text);
 }
 
