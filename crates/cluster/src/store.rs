@@ -209,7 +209,9 @@ impl<K: Kind> Store<K> {
     pub fn complete(&self, cluster: &ClusterName) -> Result<Complete<'_, K>, Partial> {
         match self.completeness(cluster) {
             Completeness::Complete => Ok(Complete::new(self, cluster.clone())),
-            Completeness::Partial { why } => Err(Partial { kind: kind_name::<K>(), cluster: cluster.clone(), why }),
+            Completeness::Partial { why } => {
+                Err(Partial { kind: kind_name::<K>(), cluster: cluster.clone(), object: None, why })
+            }
         }
     }
 
@@ -225,8 +227,8 @@ impl<K: Kind> Store<K> {
         match malformed.into_iter().find(concerns) {
             None => Ok(Complete::new(self, cluster.clone())),
             Some(one) => {
-                let why = format!("{} cannot be read, correct or delete it: {}", one.key.name, one.error);
-                Err(Partial { kind: kind_name::<K>(), cluster: cluster.clone(), why })
+                let (kind, object, why) = (kind_name::<K>(), Some(one.key.name.clone()), one.error.to_string());
+                Err(Partial { kind, cluster: cluster.clone(), object, why })
             }
         }
     }
@@ -239,7 +241,7 @@ impl<K: Kind> Store<K> {
             None => Some("it is not watched".to_owned()),
             Some(member) => member.why_unfollowed(self.asked()),
         };
-        let partial = |why| Partial { kind: kind_name::<K>(), cluster: cluster.clone(), why };
+        let partial = |why| Partial { kind: kind_name::<K>(), cluster: cluster.clone(), object: None, why };
         why.map_or(Ok(()), |why| Err(partial(why)))
     }
 

@@ -23,6 +23,8 @@ pub struct Facts {
     pub cluster: ClusterName,
     /// The cluster of its zone, when that is another one (D1).
     pub belongs_to: Option<ClusterName>,
+    /// Why nobody knows what commitments there are in that cluster, if so: one of them may be served in its place.
+    pub belongs_unread: Option<String>,
     /// `metadata.generation`.
     pub generation: i64,
     /// `metadata.creationTimestamp`: the rank among commitments that wait for room (U43).
@@ -147,6 +149,13 @@ impl Facts {
     /// The condition, when it speaks of the present generation.
     pub fn verdict(&self) -> Option<&Ready> {
         self.ready.as_ref().filter(|ready| ready.observed_generation == self.generation)
+    }
+
+    /// Why nobody knows whether it still is the duplicate that it was said to be, if so.
+    pub fn may_be_duplicate(&self) -> Option<&String> {
+        self.belongs_unread
+            .as_ref()
+            .filter(|_| self.verdict().is_some_and(|said| said.reason == Some(Reason::DuplicateUuid)))
     }
 
     /// True when this generation was refused for good.

@@ -131,6 +131,9 @@ pub fn plan(facts: &Facts, limits: Limits, now: Timestamp) -> Plan {
     if let Some(served) = &facts.served_instead {
         return Plan::idle(Course::Duplicate(served.key.clone()));
     }
+    if let Some(why) = facts.may_be_duplicate() {
+        return Plan::idle(Course::Unreadable(why.clone()));
+    }
     match facts.was_over().map_or_else(|| facts.spec.phase(now), Phase::Over) {
         Phase::Planned => nothing(facts, Course::Planned),
         Phase::Over(state) => nothing(facts, Course::Over(state)),

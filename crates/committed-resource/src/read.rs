@@ -40,11 +40,13 @@ impl<S: Scheduler> Reader<'_, S> {
         let groups = known.map(|known| known.groups).map_err(|error| error.to_string());
         let (spec, accepted) = (facts::spec(object), facts::accepted_spec(object));
         let holdings = self.holdings(key, object);
-        let site = self.site(&spec.zone);
+        let (site, belongs_to) = (self.site(&spec.zone), self.belongs_to(key, object));
+        let unread = |cluster| self.commitments.followed(cluster).err().map(|partial| partial.to_string());
         Facts {
             name: object.name_any(),
             cluster: key.cluster.clone(),
-            belongs_to: self.belongs_to(key, object),
+            belongs_unread: belongs_to.as_ref().and_then(unread),
+            belongs_to,
             generation: object.metadata.generation.unwrap_or_default(),
             created: object.metadata.creation_timestamp.as_ref().map(|time| time.0).unwrap_or_default(),
             deleting: object.metadata.deletion_timestamp.is_some(),
@@ -90,8 +92,9 @@ impl<S: Scheduler> Reader<'_, S> {
         slot
     }
 
-    /// Proof that the slots of this commitment are all known, or why they may not be. A Reservation that cannot be read
-    /// counts when it looks like one of them; those of others must not keep this commitment from being served.
+    /// Proof that the slots of this commitment are all known and are its own, or why they may not be. They may be those of
+    /// a commitment with the same UUID in their cluster, which then has to be known (U14). A Reservation that cannot be
+    /// read counts when it looks like one of them; those of others must not keep this commitment from being served.
     fn whole(
         &self,
         cluster: &ClusterName,
@@ -105,7 +108,11 @@ impl<S: Scheduler> Reader<'_, S> {
                 || one.raw["spec"]["committedResourceReservation"]["commitmentUUID"] == uuid
         };
         let complete = self.reservations.complete_for(cluster, ours);
-        complete.map(|complete| complete.whole()).map_err(|partial| partial.to_string())
+        let known = complete.map(|complete| complete.whole()).and_then(|whole| {
+            let has_commitments = self.commitments.clusters().contains(cluster);
+            if has_commitments { self.commitments.followed(cluster).map(|()| whole) } else { Ok(whole) }
+        });
+        known.map_err(|partial| partial.to_string())
     }
 
     /// Why the first slot that waits for a host found none.
@@ -201,3 +208,6 @@ fn ready(object: &CommittedResource) -> Option<Ready> {
         since: condition.last_transition_time.0,
     })
 }
+
+#[cfg(test)]
+mod tests;

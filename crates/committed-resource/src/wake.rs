@@ -45,8 +45,8 @@ pub fn by_knowledge(_: &Change<Knowledge>, commitments: &Store<CommittedResource
     commitments.all().into_iter().map(|entry| entry.key).collect()
 }
 
-/// Commitments wait while a cluster cannot be read completely that holds Reservations or hosts of theirs (U47). Which
-/// ones may be there nobody knew, so a cluster that is followed again concerns all.
+/// Commitments wait while a cluster cannot be read completely that holds Reservations or hosts of theirs, or duplicates
+/// of them (U47). Which ones may be there nobody knew, so a cluster that is followed again concerns all.
 pub fn by_cluster(_: &ClusterName, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
     commitments.all().into_iter().map(|entry| entry.key).collect()
 }

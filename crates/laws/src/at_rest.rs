@@ -1,6 +1,8 @@
 //! The laws that hold when nothing is under way any more: sums, leftovers, and that what is said is true.
 
-use berth_crds::{CommitmentState, CommittedResource, Condition, Reservation, conditions, labels};
+use berth_crds::{
+    CommitmentState, CommittedResource, CommittedResourceSpec, Condition, Reservation, conditions, labels,
+};
 
 use crate::{
     Key, Law, Snapshot, Violation,
@@ -80,7 +82,10 @@ fn of_commitment(snapshot: &Snapshot, key: &Key, object: &CommittedResource) -> 
     let Some(ready) = ready(object) else {
         return vec![Violation::new(Law::CommitmentSilent, key, "nothing is said about it")];
     };
-    let staying: Vec<_> = slots.into_iter().filter(|(_, slot)| !on_its_way_out(slot)).collect();
+    let mut staying: Vec<_> = slots.into_iter().filter(|(_, slot)| !on_its_way_out(slot)).collect();
+    if ready.reason != "Accepted" {
+        staying.retain(|(slot_key, slot)| !is_former(key, object, slot_key, slot));
+    }
     let mut broken = said(key, object, ready);
     broken.extend(sum(key, object, &staying));
     if let Followed::Spec(spec) = followed(object) {
@@ -91,6 +96,14 @@ fn of_commitment(snapshot: &Snapshot, key: &Key, object: &CommittedResource) -> 
         broken.extend(staying.iter().filter_map(|(key, slot)| not_in_force(key, slot)));
     }
     broken
+}
+
+/// A commitment that has moved to another cluster holds what it had in the former one until its new slots are in force.
+fn is_former(key: &Key, object: &CommittedResource, slot_key: &Key, slot: &Reservation) -> bool {
+    let zone_is_another = |spec: &CommittedResourceSpec| {
+        slot.spec.availability_zone.as_ref().is_some_and(|zone| *zone != spec.availability_zone)
+    };
+    slot_key.cluster != key.cluster && matches!(followed(object), Followed::Spec(spec) if zone_is_another(spec))
 }
 
 /// Somebody else may keep it, or one of its slots; we do not.

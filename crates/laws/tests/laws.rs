@@ -11,7 +11,7 @@ use berth_crds::{
 };
 use berth_laws::{Law, Outside, always, at_rest};
 use jiff::Timestamp;
-use world::{World, condition, expect, host, instance, sound};
+use world::{UUID, World, condition, expect, host, instance, slot, sound};
 
 /// Breaks something in a sound world; what is wrong then.
 fn broken(break_it: impl FnOnce(&mut World)) -> Vec<(Law, String)> {
@@ -56,6 +56,20 @@ fn says_only(world: &mut World, reason: &str, message: &str) {
     let status = world.commitments[0].1.status.as_mut().unwrap();
     status.conditions = vec![condition(Status::False, reason, message)];
     status.status_summary = Some(reason.to_owned());
+}
+
+/// Its zone is another one than before, in another cluster, and it has new slots there, without hosts.
+fn moved(world: &mut World) {
+    for (cluster, former) in &mut world.slots {
+        *cluster = "far".into();
+        former.spec.availability_zone = Some("where-it-was".to_owned());
+    }
+    for number in 2..4 {
+        let mut new = slot(UUID, number, "node1");
+        (new.spec.target_host, new.status) = (None, None);
+        world.slots.push(("home".into(), new));
+    }
+    world.hosts.clear();
 }
 
 fn confirm(slot: &mut Reservation, vm: &str, on: &str) {
@@ -120,6 +134,7 @@ fn each_law_of_rest_is_noticed_when_it_is_broken() {
             world.commitments[0].1.status.as_mut().unwrap().status_summary = None;
         }),
         says(Law::SlotSum, "its 1 slots hold 491520 MiB, not 983040 MiB", |world| drop(world.slots.pop())),
+        says(Law::SlotSum, "its 4 slots hold 1966080 MiB, not 983040 MiB", moved),
         says(Law::SlotSum, "its 2 slots hold 983040 MiB, not 0 MiB", |world| says_only(world, "expired", "")),
         says(Law::SlotIdentity, "its label is \"\"", |world| first(world, |slot| slot.metadata.labels = None)),
         says(Law::SlotIdentity, "its zone is \"\"", |world| first(world, |slot| slot.spec.availability_zone = None)),
@@ -168,6 +183,11 @@ fn what_looks_broken_and_is_not() {
     fine(|world| {
         second_commitment(world, "far", "commitment-law-abiding");
         says_duplicate(world, 1);
+    });
+    fine(|world| {
+        // It holds what it has where it was until there is room where it is.
+        moved(world);
+        says_only(world, "Reserving", "insufficient capacity: 0/2 reservation slots could be placed");
     });
     fine(|world| {
         // Everything has gone but one slot, which somebody else keeps.

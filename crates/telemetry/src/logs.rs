@@ -77,10 +77,11 @@ impl Level {
     fn directives(self) -> &'static str {
         match self {
             Self::Error => "error,kube_client=off",
-            Self::Warn => "warn,kube_client=off",
-            Self::Info => "info,kube_client=off,kube_runtime=warn",
+            Self::Warn => "warn,kube_client=off,kube_runtime::watcher=off",
+            Self::Info => "info,kube_client=off,kube_runtime=warn,kube_runtime::watcher=off",
             Self::Debug => {
-                "debug,hyper=info,hyper_util=info,h2=info,rustls=info,tower=info,sqlx=info,kube_client=off,kube_runtime=warn"
+                "debug,hyper=info,hyper_util=info,h2=info,rustls=info,tower=info,sqlx=info,kube_client=off,kube_runtime=warn,\
+                 kube_runtime::watcher=off"
             }
             Self::Trace => "trace",
         }

@@ -96,6 +96,8 @@ fn wake_commitments(stores: &Stores, queues: &Queues) {
     let (queue, store) = (queues.commitments.clone(), stores.commitments.clone());
     stores.commitments.on_change(move |change| wake_all(&queue, wake::by_commitment(change, &store)));
     let (queue, store) = (queues.commitments.clone(), stores.commitments.clone());
+    stores.commitments.on_followed(move |cluster| wake_all(&queue, wake::by_cluster(cluster, &store)));
+    let (queue, store) = (queues.commitments.clone(), stores.commitments.clone());
     stores.reservations.on_change(move |change| wake_all(&queue, wake::by_reservation(change, &store)));
     let (queue, store) = (queues.commitments.clone(), stores.commitments.clone());
     stores.reservations.on_followed(move |cluster| wake_all(&queue, wake::by_cluster(cluster, &store)));

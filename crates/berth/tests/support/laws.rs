@@ -14,18 +14,34 @@ pub fn broken_always(seen: &Seen) -> Vec<String> {
 
 /// What is broken when nothing is under way any more.
 pub fn broken_at_rest(seen: &Seen) -> Vec<String> {
-    let snapshot = snapshot(seen);
-    let mut broken = texts(always(&snapshot, &Outside::default()));
-    broken.extend(texts(at_rest(&snapshot)));
+    at_rest_in(&snapshot(seen))
+}
+
+/// The same for a world of several clusters.
+pub fn broken_at_rest_in(clusters: &[(ClusterName, &Seen)]) -> Vec<String> {
+    at_rest_in(&snapshot_of(clusters))
+}
+
+fn at_rest_in(snapshot: &Snapshot) -> Vec<String> {
+    let mut broken = texts(always(snapshot, &Outside::default()));
+    broken.extend(texts(at_rest(snapshot)));
     broken
 }
 
 fn snapshot(seen: &Seen) -> Snapshot {
-    Snapshot::of(shared(&seen.commitments), shared(&seen.reservations), shared(&seen.hosts))
+    snapshot_of(&[(ClusterName::home(), seen)])
 }
 
-fn shared<K: Clone>(objects: &[K]) -> impl Iterator<Item = (ClusterName, Arc<K>)> {
-    objects.iter().map(|object| (ClusterName::home(), Arc::new(object.clone())))
+fn snapshot_of(clusters: &[(ClusterName, &Seen)]) -> Snapshot {
+    Snapshot::of(
+        clusters.iter().flat_map(|(name, seen)| shared(name, &seen.commitments)),
+        clusters.iter().flat_map(|(name, seen)| shared(name, &seen.reservations)),
+        clusters.iter().flat_map(|(name, seen)| shared(name, &seen.hosts)),
+    )
+}
+
+fn shared<K: Clone>(cluster: &ClusterName, objects: &[K]) -> impl Iterator<Item = (ClusterName, Arc<K>)> {
+    objects.iter().map(|object| (cluster.clone(), Arc::new(object.clone())))
 }
 
 fn texts(broken: Vec<berth_laws::Violation>) -> Vec<String> {

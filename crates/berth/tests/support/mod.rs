@@ -6,6 +6,7 @@
 
 pub mod cloud;
 pub mod crowd;
+pub mod fake_cluster;
 pub mod http;
 pub mod laws;
 pub mod objects;
@@ -13,5 +14,6 @@ pub mod old_server;
 pub mod operator;
 pub mod replicas;
 pub mod seen;
+pub mod two_clusters;
 pub mod waiting;
 pub mod world;

@@ -29,7 +29,7 @@ use super::{
 };
 
 /// How long nothing may happen before it counts as rest.
-const QUIET: Duration = Duration::from_millis(250);
+pub const QUIET: Duration = Duration::from_millis(250);
 
 /// A host must be missing for so long before its slots move; far less than the minute of production.
 pub const GRACE: Duration = Duration::from_secs(2);
@@ -134,6 +134,11 @@ impl World {
     /// What was started by somebody else becomes the operator of this world.
     pub fn adopt(&mut self, operator: Operator) {
         self.operator = Some(operator);
+    }
+
+    /// A client with the rights of an administrator.
+    pub async fn client(&self) -> Client {
+        client(&self.shared.control_plane).await
     }
 
     /// All writes of this control plane so far.
@@ -344,20 +349,26 @@ impl World {
 impl Shared {
     async fn new() -> Self {
         let control_plane = ControlPlane::start().await.unwrap();
-        let rbac = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/rbac");
-        for file in ["00-namespace.yaml", "cluster-role.yaml", "events-role.yaml", "lease-role.yaml"] {
-            let path = rbac.join(file);
-            control_plane.run_kubectl(&["apply", "--filename", path.to_str().unwrap()], None).await.unwrap();
-        }
-        let cloud = Cloud::new(client(&control_plane).await);
-        cloud.install_all().await;
+        prepare(&control_plane).await;
         let account = control_plane.service_account("berth-system", "berth").await.unwrap();
         Self { control_plane, account, config: configuration(&keys("berth", GRACE)) }
     }
 }
 
+/// What an administrator does to a cluster before the operator comes.
+pub async fn prepare(control_plane: &ControlPlane) {
+    grant(control_plane).await;
+    Cloud::new(client(control_plane).await).install_all().await;
+}
+
+/// The rights that the manifests in `config/rbac` give, whatever was there before.
+pub async fn grant(control_plane: &ControlPlane) {
+    let rbac = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/rbac");
+    control_plane.run_kubectl(&["apply", "--filename", rbac.to_str().unwrap()], None).await.unwrap();
+}
+
 /// The configuration of an operator of this name.
-fn keys(name: &str, grace: Duration) -> Value {
+pub fn keys(name: &str, grace: Duration) -> Value {
     let grace = format!("{}s", grace.as_secs());
     json!({
         "userAgent": { "component": name },

@@ -24,14 +24,26 @@ pub enum Completeness {
 
 /// A decision has to wait because the read it rests on is partial.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{kind} objects of cluster {cluster} are not completely known: {why}")]
+#[error("{}", self.text())]
 pub struct Partial {
     /// Which kind.
     pub kind: String,
     /// Which cluster.
     pub cluster: ClusterName,
+    /// The one object that cannot be read, if that is what is missing.
+    pub object: Option<Arc<str>>,
     /// What is missing.
     pub why: String,
+}
+
+impl Partial {
+    fn text(&self) -> String {
+        let Self { kind, cluster, object, why } = self;
+        match object {
+            Some(object) => format!("{kind} {object} cannot be read, correct or delete it: {why}"),
+            None => format!("{kind} objects of cluster {cluster} are not completely known: {why}"),
+        }
+    }
 }
 
 impl Classified for Partial {

@@ -28,6 +28,7 @@ pub(crate) fn facts(amount: &str, slots: Vec<Slot>) -> Facts {
         accepted: None,
         ready: None,
         belongs_to: None,
+        belongs_unread: None,
         served_instead: None,
         holdings: [(ClusterName::home(), holding(slots))].into(),
         site: Ok(site("home")),
@@ -244,6 +245,21 @@ fn d1_a_commitment_in_the_wrong_cluster_keeps_its_slots_and_moves_nothing() {
     let mut expired = facts;
     expired.spec.state = State::Expired;
     assert_eq!(names(&planned(&expired)), (1, 0, 0), "and so does its end");
+}
+
+#[test]
+fn u14_a_duplicate_stays_one_while_nobody_knows_of_the_other() {
+    let why = "its first list is not complete yet";
+    let misplaced =
+        Facts { belongs_to: Some("b".into()), belongs_unread: Some(why.to_owned()), ..facts("60Gi", vec![]) };
+    assert_eq!(planned(&misplaced).course, Course::WrongCluster("b".into()), "nothing else was ever said");
+    let ready = Some(said(ConditionStatus::False, Reason::DuplicateUuid, "", 0));
+    let mut duplicate = Facts { ready, holdings: [away("b", vec![slot(0, 60, 15, Some("h"))])].into(), ..misplaced };
+    assert_eq!(planned(&duplicate).course, Course::Unreadable(why.to_owned()));
+    duplicate.spec.state = State::Expired;
+    assert!(planned(&duplicate).is_empty());
+    duplicate.belongs_unread = None;
+    assert_eq!(planned(&duplicate).course, Course::Over(State::Expired), "the other one is gone");
 }
 
 #[test]

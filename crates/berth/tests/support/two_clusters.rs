@@ -1,0 +1,338 @@
+//! A second control plane beside that of [`World`]: the cluster of [`OTHER_ZONE`], where the operator is who it is at
+//! home. Stories see both clusters, and the laws are judged over both together.
+
+use std::{collections::BTreeMap, fs, ops::Deref, path::PathBuf};
+
+use berth_control_plane::ControlPlane;
+use berth_core::ClusterName;
+use berth_crds::{CommittedResource, Knowledge, names};
+use k8s_openapi::api::{events::v1::Event, rbac::v1::ClusterRole};
+use kube::{
+    Api,
+    api::{ListParams, PostParams},
+};
+use serde_json::{Value, json};
+use tokio::{
+    sync::{Mutex, MutexGuard, OnceCell},
+    time::sleep,
+};
+
+use super::{
+    cloud::Cloud,
+    laws,
+    objects::OTHER_ZONE,
+    operator::Operator,
+    seen::{Seen, ready},
+    waiting::{none, so, until},
+    world::{GRACE, QUIET, World, client, grant, keys, prepare},
+};
+
+/// What the operator calls itself to both API servers.
+const NAME: &str = "berth";
+
+/// Kinds whose objects are in the cluster of their zone.
+const OF_ZONES: [&str; 3] =
+    ["cortex.cloud/v1alpha1/CommittedResource", "cortex.cloud/v1alpha1/Reservation", "kvm.cloud.sap/v1/Hypervisor"];
+
+static REMOTE: OnceCell<Mutex<ControlPlane>> = OnceCell::const_new();
+
+/// One of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Where the operator and the flavor groups are, and every zone but one.
+    Home,
+    /// Where [`OTHER_ZONE`] is.
+    Remote,
+}
+
+/// Both.
+pub const SIDES: [Side; 2] = [Side::Home, Side::Remote];
+
+/// The stage of one story. It reads and writes at home as [`World`] does.
+pub struct TwoClusters {
+    home: World,
+    cloud: Cloud,
+    remote: MutexGuard<'static, ControlPlane>,
+    config: PathBuf,
+}
+
+impl Deref for TwoClusters {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.home
+    }
+}
+
+impl TwoClusters {
+    /// Two empty clouds, and the operator, which has heard from both.
+    pub async fn begin() -> Self {
+        let mut two = Self::without_operator().await;
+        two.start().await;
+        two.remote_is(1).await;
+        two
+    }
+
+    /// Two empty clouds, and nobody who looks after them.
+    pub async fn without_operator() -> Self {
+        let home = World::without_operator().await;
+        let remote = REMOTE.get_or_init(async || Mutex::new(second(&home).await));
+        let mut remote = remote.await.lock().await;
+        let cloud = Cloud::new(client(&remote).await);
+        if cloud.see().await.is_err() {
+            // A story about an outage has failed in the middle of it.
+            remote.restart_api_server().await.unwrap();
+        }
+        grant(&remote).await;
+        cloud.clear().await;
+        let config = remote.kubeconfig().with_file_name("two.json");
+        let two = Self { home, cloud, remote, config };
+        two.configure(&[]);
+        two
+    }
+
+    /// Writes the configuration, with more remotes that have these addresses and zones.
+    pub fn configure(&self, more: &[(&str, &str)]) {
+        let remote = |url: &str, zone: &str, certificate: Option<String>| json!({ "host": url, "caCert": certificate, "labels": { "availabilityZone": zone }, "gvks": OF_ZONES });
+        let real = remote(self.remote.url(), OTHER_ZONE, self.remote.root_certificate().ok());
+        let more = more.iter().map(|(url, zone)| remote(url, zone, None));
+        let home: Vec<_> = OF_ZONES.into_iter().chain(["cortex.cloud/v1alpha1/Knowledge"]).collect();
+        let mut config = keys(NAME, GRACE);
+        let remotes: Vec<Value> = [real].into_iter().chain(more).collect();
+        config["apiservers"] = json!({ "home": { "gvks": home }, "remotes": remotes });
+        fs::write(&self.config, config.to_string()).unwrap();
+    }
+
+    /// Starts the operator and waits until it is ready, which says nothing about the remote.
+    pub async fn start(&mut self) {
+        let account = self.home.account().to_owned();
+        let operator = Operator::start(self.home.control_plane(), &account, &self.config).await;
+        self.home.adopt(operator);
+        self.until("the operator is ready", async |two| match two.operator().probe("/readyz").await {
+            Some((200, _)) => Ok(()),
+            other => Err(format!("/readyz answers {other:?}")),
+        })
+        .await;
+    }
+
+    /// SIGTERM, in time.
+    pub async fn stop(&mut self) {
+        self.home.stop().await;
+    }
+
+    /// The API server of the remote is killed.
+    pub async fn remote_goes(&mut self) {
+        self.remote.stop_api_server().await.unwrap();
+    }
+
+    /// It is back, and as it was.
+    pub async fn remote_comes(&mut self) {
+        self.remote.restart_api_server().await.unwrap();
+    }
+
+    /// Waits until the operator follows all kinds of the remote (1), or none (0).
+    pub async fn remote_is(&self, complete: u64) {
+        let wanted = 3 * complete;
+        self.until(&format!("{wanted} stores follow the remote"), async |two| {
+            let cluster = format!("cluster=\"{OTHER_ZONE}\"");
+            let sum = two.counted("berth_store_complete", &[&cluster]).await;
+            so(sum == wanted, || format!("{sum} do"))
+        })
+        .await;
+    }
+
+    /// Waits until `/readyz` is 200 and says this about a remote; without words, that nothing is wrong with any.
+    pub async fn ready_but(&self, words: &[&str]) {
+        self.until(&format!("/readyz names {words:?}"), async |two| match two.operator().probe("/readyz").await {
+            Some((200, text)) => {
+                let good =
+                    if words.is_empty() { text.trim() == "ok" } else { words.iter().all(|word| text.contains(word)) };
+                so(good, || text)
+            }
+            other => Err(format!("/readyz answers {other:?}")),
+        })
+        .await;
+    }
+
+    /// The sum of the samples of a metric of the operator whose line holds all these words.
+    pub async fn counted(&self, metric: &str, words: &[&str]) -> u64 {
+        super::http::sum(&self.operator().metrics().await, metric, words)
+    }
+
+    /// Removes a verb on a resource from what the account may do in the remote.
+    pub async fn deny(&self, resource: &str, verb: &str) {
+        let api: Api<ClusterRole> = Api::all(client(&self.remote).await);
+        let mut role = api.get(NAME).await.unwrap();
+        let rules = role.rules.iter_mut().flatten();
+        for rule in rules.filter(|rule| rule.resources.iter().flatten().any(|one| one == resource)) {
+            rule.verbs.retain(|one| one != verb);
+        }
+        api.replace(NAME, &PostParams::default(), &role).await.unwrap();
+    }
+
+    /// Gives the account all its rights in the remote.
+    pub async fn grant(&self) {
+        grant(&self.remote).await;
+    }
+
+    /// A cluster as everybody but the operator uses it.
+    pub fn at(&self, side: Side) -> &Cloud {
+        match side {
+            Side::Home => &self.home,
+            Side::Remote => &self.cloud,
+        }
+    }
+
+    /// Everything in one cluster.
+    pub async fn seen(&self, side: Side) -> Seen {
+        self.at(side).see().await.unwrap()
+    }
+
+    /// Everything in both.
+    pub async fn both(&self) -> Result<[Seen; 2], String> {
+        let see = async |side| self.at(side).see().await.map_err(|error| format!("{side:?}: {error}"));
+        Ok([see(Side::Home).await?, see(Side::Remote).await?])
+    }
+
+    /// The reasons of the events about a commitment in one cluster, in the order of their coming.
+    pub async fn events(&self, side: Side, uuid: &str) -> Vec<String> {
+        let control_plane = match side {
+            Side::Home => None,
+            Side::Remote => Some(&*self.remote),
+        };
+        let client = match control_plane {
+            None => self.home.client().await,
+            Some(control_plane) => client(control_plane).await,
+        };
+        let about = ListParams::default().fields(&format!("regarding.name={}", names::commitment(uuid)));
+        let mut events = Api::<Event>::namespaced(client, "default").list(&about).await.unwrap().items;
+        events.sort_by_key(|event| event.event_time.as_ref().map(|time| time.0));
+        events.into_iter().filter_map(|event| event.reason).collect()
+    }
+
+    /// Looks until it is so; a failure shows both clusters and the operator.
+    pub async fn until<T>(&self, what: &str, look: impl AsyncFn(&Self) -> Result<T, String>) -> T {
+        match until(async || look(self).await).await {
+            Ok(good) => good,
+            Err(bad) => panic!("{what}: {bad}\n{}", self.report().await),
+        }
+    }
+
+    async fn report(&self) -> String {
+        let remote = self.cloud.see().await.map_or_else(|error| error.to_string(), |seen| seen.to_string());
+        format!("The objects of the remote:\n{remote}\nHome. {}", self.home.report().await)
+    }
+
+    /// Waits until one cluster is as `judge` wants it.
+    pub async fn sees<T>(&self, side: Side, what: &str, judge: impl Fn(&Seen) -> Result<T, String>) -> T {
+        let look = async |two: &Self| judge(&two.at(side).see().await.map_err(|error| error.to_string())?);
+        self.until(&format!("{side:?}: {what}"), look).await
+    }
+
+    /// Waits until a commitment of one cluster says this, about its present generation.
+    pub async fn says(&self, side: Side, uuid: &str, reason: &str, message: &str) -> Seen {
+        let what = format!("{uuid} says {reason}: {message}");
+        self.sees(side, &what, |seen| {
+            let commitment = seen.commitment(uuid).ok_or("it is not there")?;
+            let ready = ready(commitment).ok_or("it says nothing")?;
+            let present = ready.observed_generation == commitment.metadata.generation;
+            so(present && ready.reason == reason && ready.message.starts_with(message), || {
+                format!("it says {}: {} (of its generation: {present})", ready.reason, ready.message)
+            })?;
+            Ok(seen.clone())
+        })
+        .await
+    }
+
+    /// Waits until a commitment of one cluster is accepted as it is.
+    pub async fn accepted(&self, side: Side, uuid: &str) -> Seen {
+        self.says(side, uuid, "Accepted", "commitment successfully reserved").await
+    }
+
+    /// Waits until a commitment is not in a cluster any more.
+    pub async fn gone(&self, side: Side, uuid: &str) -> Seen {
+        let there = |seen: &Seen| so(seen.commitment(uuid).is_none(), || "it is there".to_owned());
+        self.sees(side, &format!("{uuid} is gone"), |seen| there(seen).map(|()| seen.clone())).await
+    }
+
+    /// Writes of the operator to commitments and slots, in both clusters, also those that changed nothing.
+    fn written(&self) -> usize {
+        let (home, remote) = (self.home.journal(), self.remote.journal().unwrap());
+        let ours = home.into_iter().chain(remote).filter(|write| {
+            let kind = write.resource.split('/').next().unwrap_or_default();
+            write.user_agent.starts_with(NAME) && ["committedresources", "reservations"].contains(&kind)
+        });
+        ours.count()
+    }
+
+    /// Waits until nothing happens any more and all laws hold over both clusters.
+    pub async fn rest(&self) -> [Seen; 2] {
+        self.until("both clusters are at rest and all laws hold", async |two| {
+            let before = two.both().await?;
+            let [home, remote] = &before;
+            none(&laws::broken_at_rest_in(&[(ClusterName::home(), home), (OTHER_ZONE.into(), remote)]))?;
+            let looks = two.operator().looks().await;
+            sleep(QUIET).await;
+            let later = two.both().await?;
+            so(versions(&before) == versions(&later), || "objects still change".to_owned())?;
+            let more = two.operator().looks().await - looks;
+            so(more == 0, || format!("{more} looks within {QUIET:?}"))?;
+            Ok(later)
+        })
+        .await
+    }
+
+    /// The end of a story: the laws hold, and whoever looks again or starts again writes nothing.
+    pub async fn end(mut self) {
+        let before = self.rest().await;
+        let written = self.written();
+        self.wake_all(&before).await;
+        self.nothing_was_written("when it looks again", &before, written).await;
+        self.stop().await;
+        self.start().await;
+        self.remote_is(1).await;
+        self.nothing_was_written("after a restart", &before, written).await;
+        self.stop().await;
+    }
+
+    async fn wake_all(&self, seen: &[Seen; 2]) {
+        let (looks, all) =
+            (self.operator().looks().await, seen.iter().map(|seen| seen.commitments.len() as u64).sum::<u64>());
+        let change = json!({ "metadata": { "annotations": { "test/woken": looks.to_string() } } });
+        self.edit::<Knowledge>(names::FLAVOR_GROUPS, change).await;
+        self.until("the operator looks again", async |two| {
+            let after = two.operator().looks().await;
+            so(after >= looks + all, || format!("{after} looks, {} wanted", looks + all))
+        })
+        .await;
+    }
+
+    async fn nothing_was_written(&self, when: &str, before: &[Seen; 2], written: usize) {
+        let objects: usize = before.iter().map(|seen| seen.commitments.len() + seen.slots().count()).sum();
+        self.until("all objects were looked at", async |two| {
+            let looks = two.operator().looks().await;
+            so(looks >= objects as u64, || format!("{looks} looks at {objects} objects"))
+        })
+        .await;
+        let after = self.rest().await;
+        let more = self.written() - written;
+        let same = versions(before) == versions(&after);
+        assert!(same && more == 0, "{when}: {more} writes, the same: {same}\n{}", self.report().await);
+    }
+}
+
+fn versions(both: &[Seen; 2]) -> [BTreeMap<String, String>; 2] {
+    both.each_ref().map(Seen::versions)
+}
+
+/// A commitment of [`OTHER_ZONE`].
+pub fn of_remote(mut commitment: CommittedResource) -> CommittedResource {
+    OTHER_ZONE.clone_into(&mut commitment.spec.availability_zone);
+    commitment
+}
+
+async fn second(home: &World) -> ControlPlane {
+    let control_plane = ControlPlane::start_trusting(&[home.account()]).await.unwrap();
+    prepare(&control_plane).await;
+    control_plane
+}
