@@ -66,7 +66,7 @@ impl<S: Scheduler> Apply<'_, S> {
     /// shows, and what is known of a cluster that a person has given up, does not count.
     fn nothing_is_left(&self, facts: &Facts) -> bool {
         let slots = self.reservations.store().select(&RESERVATION_BY_COMMITMENT, facts.spec.uuid.as_str());
-        facts.served_instead.is_some() || slots.iter().all(|slot| facts.forgotten.as_ref() == Some(&slot.key.cluster))
+        facts.served_instead.is_some() || slots.iter().all(|slot| facts.forgotten.contains(&slot.key.cluster))
     }
 
     /// A slot that is released because it is empty must still be so.

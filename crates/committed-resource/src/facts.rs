@@ -1,6 +1,11 @@
 //! What a look at a commitment rests on. Gathered by the controller, never changed by a decision.
 
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+    time::Duration,
+};
 
 use berth_cluster::{ObjectKey, Whole};
 use berth_core::{
@@ -47,8 +52,8 @@ pub struct Facts {
     pub site: Result<Site, String>,
     /// The same for the accepted spec.
     pub accepted_site: Result<Site, String>,
-    /// A cluster that a person has given up: what it may hold does not keep the commitment (D1).
-    pub forgotten: Option<ClusterName>,
+    /// Clusters that a person has given up: what they may hold does not keep the commitment (D1).
+    pub forgotten: BTreeSet<ClusterName>,
     /// Which names of slots are taken by other objects (U54).
     pub taken: Taken,
     /// The flavor groups, or why they cannot be read.
@@ -132,7 +137,7 @@ impl Facts {
     /// The clusters of which nobody knows whether they hold slots, and why. One that was given up does not count.
     pub fn unreadable(&self) -> impl Iterator<Item = (&ClusterName, &str)> {
         let held = self.holdings.iter().filter_map(|(cluster, holding)| Some((cluster, holding.read.as_ref().err()?)));
-        held.filter(|(cluster, _)| self.forgotten.as_ref() != Some(cluster))
+        held.filter(|(cluster, _)| !self.forgotten.contains(*cluster))
             .map(|(cluster, why)| (cluster, why.as_str()))
     }
 

@@ -186,11 +186,17 @@ fn nothing(facts: &Facts, course: Course) -> Plan {
     let unreadable = facts.holdings.values().find(|holding| holding.read.is_err() && !holding.slots.is_empty());
     let why = unreadable.and_then(|holding| holding.read.as_ref().err());
     let course = why.map_or(course, |why| Course::Unreadable(why.clone()));
-    Plan { leave: leave_all(facts), ..Plan::idle(course) }
+    Plan { leave: leave_own(facts), ..Plan::idle(course) }
 }
 
 fn leave_all(facts: &Facts) -> Vec<Leave> {
     facts.holdings.values().flat_map(leave).collect()
+}
+
+/// Not those in another cluster that are left to another object with the UUID.
+fn leave_own(facts: &Facts) -> Vec<Leave> {
+    let own = facts.holdings.iter().filter(|(cluster, holding)| **cluster == facts.cluster || !holding.shared);
+    own.flat_map(|(_, holding)| leave(holding)).collect()
 }
 
 fn leave(holding: &Holding) -> Vec<Leave> {
@@ -246,7 +252,7 @@ fn rolled_back(facts: &Facts) -> Plan {
         Err(course) => return Plan::idle(course),
     };
     let Some(accepted) = facts.accepted.as_ref().filter(|spec| spec.validate().is_ok()) else {
-        return Plan { leave: leave_all(facts), ..Plan::idle(Course::RolledBack) };
+        return Plan { leave: leave_own(facts), ..Plan::idle(Course::RolledBack) };
     };
     match slots(facts, accepted, place, None) {
         Ok((target, slots)) => with_slots(facts, Course::RolledBack, target, slots, place.whole),

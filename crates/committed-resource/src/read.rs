@@ -1,6 +1,9 @@
 //! Read: gathers the facts of a look from the stores and the scheduler. Nothing is decided here.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use berth_cluster::{
     Entry, FlavorGroupsCache, Malformed, ObjectKey, Routes, Store, Whole,
@@ -58,7 +61,7 @@ impl<S: Scheduler> Reader<'_, S> {
             holdings,
             accepted_site: accepted.as_ref().map_or_else(|| site.clone(), |accepted| self.site(&accepted.zone)),
             site,
-            forgotten: object.annotations().get(labels::FORGET_CLUSTER).map(|name| name.as_str().into()),
+            forgotten: forgotten(object),
             taken: self.taken(),
             groups,
             outdated,
@@ -188,6 +191,12 @@ impl<S: Scheduler> Reader<'_, S> {
 /// Other types may carry the data of a commitment in old objects; they are not ours.
 fn is_slot(object: &Reservation) -> bool {
     object.spec.type_ == ReservationType::CommittedResourceReservation
+}
+
+/// Names of clusters, separated by commas.
+fn forgotten(object: &CommittedResource) -> BTreeSet<ClusterName> {
+    let names = object.annotations().get(labels::FORGET_CLUSTER).map(String::as_str).unwrap_or_default();
+    names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(Into::into).collect()
 }
 
 fn has_finalizer(object: &CommittedResource) -> bool {

@@ -32,8 +32,8 @@ pub const CONFIRM_DISRUPTION: &str = "reservations.cortex.cloud/confirm-disrupti
 /// Annotation of a CommittedResource: nothing is done for it while it is set. Set by a person.
 pub const FREEZE: &str = "reservations.cortex.cloud/freeze";
 
-/// Annotation of a CommittedResource: the name of a cluster whose slots are given up, so that deletion can finish
-/// without it. Set by a person.
+/// Annotation of a CommittedResource: the names of clusters, separated by commas, whose slots are given up, so that
+/// deletion can finish without them. Set by a person.
 pub const FORGET_CLUSTER: &str = "reservations.cortex.cloud/forget-cluster";
 
 /// Finalizer of a CommittedResource: its slots have to go first. Set before the first slot is created, removed when no

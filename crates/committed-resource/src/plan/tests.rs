@@ -33,7 +33,7 @@ pub(crate) fn facts(amount: &str, slots: Vec<Slot>) -> Facts {
         holdings: [(ClusterName::home(), holding(slots))].into(),
         site: Ok(site("home")),
         accepted_site: Ok(site("home")),
-        forgotten: None,
+        forgotten: [].into(),
         taken: Taken(std::sync::Arc::new(|_| false)),
         groups: Ok(std::sync::Arc::new([amber()].into_iter().collect())),
         outdated: None,
@@ -208,10 +208,10 @@ fn d1_deletion_waits_for_a_cluster_that_cannot_be_read() {
 #[test]
 fn d1_a_cluster_that_was_given_up_does_not_keep_the_finalizer() {
     let here = Facts { deleting: true, ..facts("60Gi", vec![slot(0, 60, 15, Some("h"))]) };
-    let facts = Facts { forgotten: Some(ClusterName::home()), ..unread(here, "home", "its watch fails") };
+    let facts = Facts { forgotten: [ClusterName::home()].into(), ..unread(here, "home", "its watch fails") };
     let plan = planned(&facts);
     assert_eq!((names(&plan), plan.finalizer), ((0, 0, 0), Finalizer::Remove));
-    let another = Facts { forgotten: Some("other".into()), ..facts };
+    let another = Facts { forgotten: ["other".into()].into(), ..facts };
     assert_eq!(planned(&another).finalizer, Finalizer::Leave);
 }
 
@@ -279,6 +279,21 @@ fn a_zone_in_another_cluster_is_filled_before_the_former_one_is_given_up() {
     assert!(planned(&unread(facts.clone(), "b", "its watch fails")).is_empty(), "U47");
     facts.holdings.get_mut(&ClusterName::from("b")).unwrap().shared = true;
     assert!(planned(&facts).is_empty(), "another object of that cluster has the UUID");
+}
+
+#[test]
+fn u14_what_is_left_to_a_duplicate_in_another_cluster_is_released_only_by_a_deletion() {
+    let mut facts = facts("60Gi", vec![slot(0, 60, 15, Some("h"))]);
+    let (cluster, mut other) = away("b", vec![slot(1, 60, 15, Some("h"))]);
+    other.shared = true;
+    facts.holdings.insert(cluster, other);
+    facts.spec.state = State::Expired;
+    assert_eq!(names(&planned(&facts)), (1, 0, 0));
+    facts.spec.state = State::Confirmed;
+    facts.ready = Some(said(ConditionStatus::False, Reason::Rejected, "", 0));
+    assert_eq!(names(&planned(&facts)), (1, 0, 0));
+    facts.deleting = true;
+    assert_eq!(names(&planned(&facts)), (2, 0, 0));
 }
 
 #[test]
