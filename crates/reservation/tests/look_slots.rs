@@ -124,7 +124,7 @@ async fn u36_the_time_in_which_nobody_can_look_does_not_count() {
     failing(hosts, &home, Some("cut"));
     tokio::time::sleep(GRACE * 2).await;
     failing(hosts, &home, None);
-    assert_eq!(process.look(0).await.unwrap(), Next::After(GRACE - GRACE / 3));
+    assert_eq!(process.look(0).await.unwrap(), Next::After(GRACE / 3 * 2));
     assert_eq!(process.hosts(0), on("node1"));
 }
 

@@ -112,7 +112,8 @@ impl Queueing<'_> {
         let (known, options) = (store.clone(), ControllerOptions::new(name));
         let exists = move |key: &ObjectKey| known.get(key).is_some();
         let (stop, counted) = (self.stop.clone(), self.metrics.cluster.controllers.clone());
-        let begin = begin(wakeups.clone(), store.clone());
+        let (opened, all) = (wakeups.clone(), store.clone());
+        let begin = async move { begin(&opened, &all) };
         let wakeups = wakeups.clone();
         match &mut self.order {
             Order::Any => Box::pin(begin.then(|()| run(options, wakeups, exists, stop, counted, look))),
@@ -125,7 +126,7 @@ impl Queueing<'_> {
 }
 
 /// Everything that there is when a controller begins is looked at.
-async fn begin<K: Kind>(wakeups: Arc<Wakeups>, store: Store<K>) {
+fn begin<K: Kind>(wakeups: &Wakeups, store: &Store<K>) {
     wakeups.open();
     for entry in store.all() {
         wakeups.wake(&entry.key);
