@@ -137,8 +137,7 @@ impl Facts {
     /// The clusters of which nobody knows whether they hold slots, and why. One that was given up does not count.
     pub fn unreadable(&self) -> impl Iterator<Item = (&ClusterName, &str)> {
         let held = self.holdings.iter().filter_map(|(cluster, holding)| Some((cluster, holding.read.as_ref().err()?)));
-        held.filter(|(cluster, _)| !self.forgotten.contains(*cluster))
-            .map(|(cluster, why)| (cluster, why.as_str()))
+        held.filter(|(cluster, _)| !self.forgotten.contains(*cluster)).map(|(cluster, why)| (cluster, why.as_str()))
     }
 
     /// A Hypervisor of the wanted zone's cluster that cannot be read.

@@ -92,7 +92,7 @@ pub enum Fault {
     Timeout,
     /// It takes effect, and the answer is 504.
     TimeoutAfterwards,
-    /// There is never an answer, and nothing is changed.
+    /// There is never an answer, and nothing is changed. After 70 s the client takes the connection for dead.
     Hang,
     /// The connection breaks before anything has happened.
     CutBefore,

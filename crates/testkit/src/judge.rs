@@ -158,6 +158,7 @@ mod tests {
         };
         judge.people(|| server.create(&slot(0)).unwrap());
         assert_eq!(judge.broken(), [""; 0]);
+        judge.heard();
         server.create(&slot(1)).unwrap();
         let broken = judge.broken();
         assert!(broken.iter().any(|text| text.contains("host_overbooked")), "{broken:?}");

@@ -78,7 +78,7 @@ async fn every_refusal_has_its_code_and_is_counted() {
         assert!(is_on(&server, Some(fault.name())));
     }
     server.rule(Rule::new(Fault::Hang));
-    assert!(timeout(Duration::from_secs(99), api.get(A)).await.is_err());
+    assert!(timeout(Duration::from_secs(69), api.get(A)).await.is_err());
     assert_eq!(server.fault_counts().len(), 12);
 }
 
