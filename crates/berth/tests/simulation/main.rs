@@ -8,7 +8,7 @@ mod life;
 mod process;
 mod world;
 
-use std::{collections::BTreeMap, future::Future, time::Duration};
+use std::{collections::BTreeMap, future::Future, io::Write as _, time::Duration};
 
 use berth_crds::{CommittedResource, conditions, names, testing};
 use berth_testkit::{Fault, Rule, Server, Verb, seeds};
@@ -28,6 +28,11 @@ fn seeds() -> std::ops::Range<u64> {
 fn alone<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(work)
+}
+
+/// Past the capture of the test harness: totals are to be seen in every run.
+fn told(line: &str) {
+    std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
 fn reason(server: &Server, uuid: &str) -> String {
@@ -76,7 +81,7 @@ fn seeds_live_through_every_fault() {
             calls += lived(seed, two, &mut hit).len();
         }
     }
-    eprintln!("{calls} calls; faults that hit: {hit:?}");
+    told(&format!("simulation: {calls} calls; faults that hit: {hit:?}"));
 }
 
 #[test]
@@ -120,7 +125,7 @@ fn d10_of_two_replicas_only_the_leader_writes_whatever_happens() {
         eprintln!("seed {seed}");
         calls += two_lived(seed, &mut hit).len();
     }
-    eprintln!("two replicas: {calls} calls; faults that hit: {hit:?}");
+    told(&format!("simulation of two replicas: {calls} calls; faults that hit: {hit:?}"));
     let (first, second) = (two_lived(1, &mut hit), two_lived(1, &mut hit));
     assert!(first == second, "the same seed gives the same calls");
 }
