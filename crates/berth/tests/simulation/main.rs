@@ -55,15 +55,20 @@ fn a_commitment_becomes_slots_in_force() {
     });
 }
 
+/// Two hosts in each zone, and servers on which everything goes wrong.
+fn plagued(world: World, seed: u64) -> World {
+    for zone in ZONES {
+        world.hosts(zone, &[(&format!("h0-{zone}"), 4), (&format!("h1-{zone}"), 3)]);
+    }
+    let mut random = berth_testkit::Random::new(seed);
+    world.servers().into_iter().for_each(|(_, server)| faults::plague(server, &mut random));
+    world
+}
+
 /// A life of a seed, and the calls that it led to.
 fn lived(seed: u64, two: bool, hit: &mut BTreeMap<&'static str, u64>) -> Vec<String> {
     alone(async {
-        let mut world = if two { World::two_clusters(seed) } else { World::one_cluster(seed) };
-        for zone in ZONES {
-            world.hosts(zone, &[(&format!("h0-{zone}"), 4), (&format!("h1-{zone}"), 3)]);
-        }
-        let mut random = berth_testkit::Random::new(seed);
-        world.servers().into_iter().for_each(|(_, server)| faults::plague(server, &mut random));
+        let mut world = plagued(if two { World::two_clusters(seed) } else { World::one_cluster(seed) }, seed);
         let process = world.start("one");
         let process = life::life(&mut world, process, 40, Duration::from_secs(20)).await;
         world.servers().into_iter().for_each(|(_, server)| faults::add(hit, server));
@@ -101,11 +106,7 @@ fn the_same_seed_gives_the_same_calls_byte_for_byte() {
 /// Two replicas live, and only the leader writes.
 fn two_lived(seed: u64, hit: &mut BTreeMap<&'static str, u64>) -> Vec<String> {
     alone(async {
-        let mut world = World::one_cluster(seed);
-        for zone in ZONES {
-            world.hosts(zone, &[(&format!("h0-{zone}"), 4), (&format!("h1-{zone}"), 3)]);
-        }
-        faults::plague(&world.home, &mut berth_testkit::Random::new(seed));
+        let mut world = plagued(World::one_cluster(seed), seed);
         let replicas = life::life_of_two(&mut world, 30, Duration::from_secs(20)).await;
         faults::add(hit, &world.home);
         assert_eq!(leader_law::broken(&world.home.calls()), [""; 0]);
@@ -145,12 +146,7 @@ fn as_shipped_on_the_controller_of_kube_runtime_it_lives_as_well() {
     let mut hit = BTreeMap::new();
     for seed in 0..5 {
         alone(async {
-            let mut world = World::two_clusters(seed);
-            for zone in ZONES {
-                world.hosts(zone, &[(&format!("h0-{zone}"), 4), (&format!("h1-{zone}"), 3)]);
-            }
-            let mut random = berth_testkit::Random::new(seed);
-            world.servers().into_iter().for_each(|(_, server)| faults::plague(server, &mut random));
+            let mut world = plagued(World::two_clusters(seed), seed);
             let process = world.start_as_shipped("one");
             let process = life::life(&mut world, process, 30, Duration::from_secs(20)).await;
             world.servers().into_iter().for_each(|(_, server)| faults::add(&mut hit, server));

@@ -188,7 +188,8 @@ impl World {
             Action::Acquire(version) | Action::Renew(version) => Some(version),
         };
         let wall = replica.wall_error.map_or(Duration::ZERO, |error| time + error);
-        let mark = replica.standing.writes(now, Mark(wall.as_micros().try_into().unwrap()));
+        let micros = i64::try_from(wall.as_micros()).unwrap_or(i64::MAX);
+        let mark = replica.standing.writes(now, Mark(micros));
         Some(Call::Write { base, mark })
     }
 

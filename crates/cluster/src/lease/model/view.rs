@@ -33,9 +33,9 @@ impl Hash for World {
 }
 
 impl World {
-    /// How many versions ago.
+    /// How many versions ago. The versions of the model are counts; anything else would look as old as can be.
     fn version(&self, version: Option<&String>) -> Option<u32> {
-        version.map(|version| (self.versions - version.parse::<u32>().unwrap()).min(OLD))
+        version.map(|version| (self.versions - version.parse().unwrap_or(0)).min(OLD))
     }
 
     /// What a replica makes of a record, and what others do.
