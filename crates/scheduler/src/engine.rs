@@ -7,7 +7,7 @@ use berth_capacity_view::HostId;
 use berth_core::HostName;
 
 use crate::{
-    Candidates, FilterName, Pipeline, Request, SchedulerError, Shortage, TieBreak,
+    Candidates, FilterName, Pipeline, Request, SchedulerError, Shortage, StepTrace, TieBreak,
     fleet::{Candidate, Fleet},
     order::{self, Ties, Weighed},
     run::{Run, StepEvent},
@@ -28,6 +28,8 @@ pub struct Decision {
     pub events: Vec<StepEvent>,
     /// The first filter that could not do its work; it removed every host that reached it (document 60 B2).
     pub failed: Option<SchedulerError>,
+    /// What each step did, in the order of the pipeline; empty without a stopwatch.
+    pub steps: Vec<StepTrace>,
 }
 
 /// Which hosts a run looks at.
@@ -71,6 +73,7 @@ fn decide<'r>(
         removed,
         events: Vec::new(),
         failed: filters.failed,
+        steps: Vec::new(),
     })
 }
 

@@ -6,6 +6,7 @@
 //! through [`BuiltIn::host_changed`] and [`BuiltIn::reservation_changed`].
 
 mod built_in;
+mod call;
 mod domain_names;
 mod engine;
 mod error;
@@ -27,9 +28,11 @@ mod steps;
 mod symbols;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod waiting;
 
 pub use built_in::{BuiltIn, Settings};
+pub use call::{Answer, AnswerSettings, Booking, Call, Guest, Stopwatch};
 pub use domain_names::{DomainNames, NoDomainNames};
 pub use engine::Decision;
 pub use error::SchedulerError;
@@ -44,3 +47,4 @@ pub use run::StepEvent;
 pub use scheduler::{Scheduler, WakeSlots};
 pub use shortage::{FilterName, Shortage};
 pub use slot::{Pin, Placed, Placement, Rank, SlotRequest, Verdict, WholeRequest};
+pub use trace::StepTrace;

@@ -122,6 +122,8 @@ pub struct Options {
     pub skip_inflight: bool,
     /// The VM is not written into a slot.
     pub skip_committed_resource_tracking: bool,
+    /// The answer says what removed hosts and what the others weigh (U6).
+    pub explain: bool,
 }
 
 impl Options {

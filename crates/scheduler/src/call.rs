@@ -1,0 +1,93 @@
+//! A request from outside this process, and what it is answered (document 60 sections 2.5, 10.3, 10.4 and 14.1). What is
+//! decided is in [`crate::BuiltIn::answer`]; how requests and answers look on the wire, and who writes what was booked,
+//! is for the API.
+
+use std::{fmt, time::Duration};
+
+use berth_core::{GroupName, HostName, Resources, SlotKey, VmId};
+
+use crate::{Decision, Explanation, Request};
+
+/// How answers to requests from outside are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnswerSettings {
+    /// `novaLimitHostsToRequest`: answers hold only hosts of the request.
+    pub limit_to_request: bool,
+    /// `evacuationShuffleK`: so many hosts at the head of the answer to an evacuation are shuffled.
+    pub shuffle_first: usize,
+    /// `scheduler.assumeTTLReservation`: how long an answer about a slot counts as taken.
+    pub slot_ttl: Duration,
+    /// `scheduler.assumeTTLInstance`: how long an answer about a VM counts as taken.
+    pub instance_ttl: Duration,
+}
+
+impl Default for AnswerSettings {
+    /// The defaults of document 60 section 12.1.
+    fn default() -> Self {
+        Self {
+            limit_to_request: false,
+            shuffle_first: 0,
+            slot_ttl: Duration::from_secs(30),
+            instance_ttl: Duration::from_secs(600),
+        }
+    }
+}
+
+/// Tells how long something has taken: the crate itself has no clock.
+pub trait Stopwatch: fmt::Debug {
+    /// Time since some fixed moment before the run.
+    fn elapsed(&self) -> Duration;
+}
+
+/// One request with what a decision about it needs besides the view.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'c> {
+    /// What is asked. Without `read_only` the answer is held by an assume entry.
+    pub request: &'c Request,
+    /// The monotonic time since the process began.
+    pub now: Duration,
+    /// A random number: the order of shuffled hosts follows from it.
+    pub chance: u64,
+    /// The VM as a guest of a slot of its project; `None` when nothing is to be booked.
+    pub guest: Option<&'c Guest>,
+    /// With a stopwatch the decision has a trace of every step.
+    pub stopwatch: Option<&'c dyn Stopwatch>,
+}
+
+/// A VM that may use a slot of its project (document 60 section 10.3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guest {
+    /// The flavor group that its flavor is in.
+    pub group: GroupName,
+    /// Its size, from the data of the flavor group.
+    pub size: Resources,
+}
+
+/// What a request is answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// The hosts, best first: limited to those of the request, trimmed, and for evacuations shuffled.
+    pub hosts: Vec<HostName>,
+    /// The run before that: all hosts in their order, what removed the others, events, trace.
+    pub decision: Decision,
+    /// The slot on the first host that the VM is to be written into.
+    pub booking: Option<Booking>,
+    /// The hosts one by one, when the options of the request ask for it.
+    pub explanation: Option<Explanation>,
+    /// Slots of the waiting list that hold a host now: wake them.
+    pub woken: Vec<SlotKey>,
+}
+
+/// A VM that belongs into a slot (document 60 section 10.4). Until the slot shows it, the assume entry keeps its part of
+/// the slot from others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Booking {
+    /// The VM.
+    pub vm: VmId,
+    /// Its size, to be written.
+    pub size: Resources,
+    /// The slot that it goes into.
+    pub slot: SlotKey,
+    /// Slots on other hosts that expect it and where it is not: it leaves them (document 60 B25).
+    pub leaves: Vec<SlotKey>,
+}
