@@ -44,6 +44,7 @@ impl Operator {
         let arguments = [
             "operator".to_owned(),
             format!("--kubeconfig={}", control_plane.kubeconfig().display()),
+            "--api-bind-address=0".to_owned(),
             format!("--health-probe-bind-address={probes}"),
             format!("--metrics-bind-address={metrics}"),
             "--metrics-secure=false".to_owned(),

@@ -52,6 +52,9 @@ pub struct OperatorArguments {
     /// Address of /healthz and /readyz; 0 switches them off.
     #[arg(long, value_name = "ADDRESS", default_value = ":8081")]
     pub health_probe_bind_address: String,
+    /// Address of the APIs, such as the scheduler's for Nova; 0 switches them off.
+    #[arg(long, value_name = "ADDRESS", default_value = ":8080")]
+    pub api_bind_address: String,
     /// Address of /metrics; 0 switches it off.
     #[arg(long, value_name = "ADDRESS", default_value = "0")]
     pub metrics_bind_address: String,
@@ -185,6 +188,7 @@ mod tests {
     fn defaults_are_those_of_the_document() {
         let arguments = operator("berth operator");
         assert_eq!(arguments.health_probe_bind_address, ":8081");
+        assert_eq!(arguments.api_bind_address, ":8080");
         assert_eq!(arguments.metrics_bind_address, "0");
         assert!(arguments.metrics_secure && !arguments.leader_elect && !arguments.strict_config);
     }

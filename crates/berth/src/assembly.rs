@@ -8,6 +8,7 @@ mod controllers;
 mod events;
 mod memory;
 mod metrics;
+mod upkeep;
 
 pub use controllers::{Controllers, Environment, Order, Work};
 pub use events::{Queues, Stores};

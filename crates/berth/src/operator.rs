@@ -183,8 +183,8 @@ impl Process<'_> {
 
     /// Begins to follow all clusters, and waits for home.
     async fn fill(&self, clusters: &Clusters) -> Result<(), Error> {
-        let (counted, stop) = (&self.metrics.cluster, &self.parts.stop);
-        for (name, work) in self.memory.work(clusters, &self.routes, counted, stop)? {
+        let (stale_after, stop) = (self.configuration.scheduler.stale_after, &self.parts.stop);
+        for (name, work) in self.memory.work(clusters, &self.routes, &self.metrics, stale_after, stop)? {
             self.parts.spawn_endless(name, work);
         }
         self.memory.synced(&ClusterName::home()).await;

@@ -52,7 +52,10 @@ fn berth(arguments: &[&str]) -> Ended {
 
 /// The operator, without listeners and with more arguments.
 fn operator(arguments: &[&str]) -> Ended {
-    berth(&[&["operator", "--health-probe-bind-address=0", "--log-format=human"], arguments].concat())
+    berth(
+        &[&["operator", "--api-bind-address=0", "--health-probe-bind-address=0", "--log-format=human"], arguments]
+            .concat(),
+    )
 }
 
 /// Ended with 1 and these lines, and said nothing worth a warning before.

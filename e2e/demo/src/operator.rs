@@ -20,6 +20,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// A running operator; dropping it kills it.
 pub struct Operator {
     daemon: Daemon,
+    api: SocketAddr,
     metrics: SocketAddr,
 }
 
@@ -31,11 +32,11 @@ impl Operator {
         kubeconfig: &Path,
         configuration: Option<&Path>,
     ) -> Result<Self, Error> {
-        let [health, metrics] = port::free()?;
-        let mut arguments = arguments(kubeconfig, health, metrics);
+        let [api, health, metrics] = port::free()?;
+        let mut arguments = arguments(kubeconfig, api, health, metrics);
         arguments.extend(configuration.map(|path| format!("--config={}", path.display())));
         let daemon = control_plane.spawn("berth", program, &arguments).await?;
-        let mut operator = Self { daemon, metrics };
+        let mut operator = Self { daemon, api, metrics };
         operator.wait_until_ready(health).await?;
         Ok(operator)
     }
@@ -53,6 +54,11 @@ impl Operator {
     /// The end of that.
     pub fn log_tail(&self) -> String {
         self.daemon.log_tail()
+    }
+
+    /// Where its scheduler API answers.
+    pub fn scheduler(&self) -> SocketAddr {
+        self.api
     }
 
     /// Its metrics, for people.
@@ -90,10 +96,11 @@ pub fn program() -> Result<PathBuf, Error> {
     if program.is_file() { Ok(program) } else { Err(Error::OperatorMissing { program }) }
 }
 
-fn arguments(kubeconfig: &Path, health: SocketAddr, metrics: SocketAddr) -> Vec<String> {
+fn arguments(kubeconfig: &Path, api: SocketAddr, health: SocketAddr, metrics: SocketAddr) -> Vec<String> {
     vec![
         "operator".to_owned(),
         format!("--kubeconfig={}", kubeconfig.display()),
+        format!("--api-bind-address={api}"),
         format!("--health-probe-bind-address={health}"),
         format!("--metrics-bind-address={metrics}"),
         "--metrics-secure=false".to_owned(),

@@ -2,22 +2,20 @@
 
 use std::{collections::BTreeSet, future::Future, pin::Pin, sync::Arc, time::Duration};
 
-use berth_cluster::{
-    Cluster, ClusterMetrics, Clusters, Kind, RouteError, Routes, Store, StoreMetrics, feed, indexes, watch_conflicts,
-};
+use berth_cluster::{Cluster, Clusters, Kind, RouteError, Routes, Store, StoreMetrics, feed, indexes, watch_conflicts};
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation};
 use berth_scheduler::{BuiltIn, Settings};
 use futures::future::join4;
-use tokio::time::{interval, timeout};
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     controllers::Work,
-    events::{Queues, Stores, connect, end_settled_doubts},
+    events::{Queues, Stores, connect},
+    metrics::OperatorMetrics,
+    upkeep::{Upkeep, follows},
 };
-
-const HOUSEKEEPING: Duration = Duration::from_secs(5);
 
 /// The memory of one process. Clones share it.
 #[derive(Clone)]
@@ -28,6 +26,7 @@ pub struct Memory {
     pub scheduler: Arc<BuiltIn>,
     /// The keys that wait for a look.
     pub queues: Queues,
+    began: Instant,
 }
 
 impl Memory {
@@ -39,30 +38,34 @@ impl Memory {
             hypervisors: Store::new(indexes::HYPERVISOR_INDEXES),
             knowledges: Store::new(&[]),
         };
-        let memory = Self { stores, scheduler: Arc::new(BuiltIn::new(settings)), queues: Queues::closed() };
+        let scheduler = Arc::new(BuiltIn::new(settings));
+        let memory = Self { stores, scheduler, queues: Queues::closed(), began: Instant::now() };
         connect(&memory.stores, &memory.scheduler, &memory.queues, routes);
         memory
     }
 
-    /// The watches that fill the stores, one per kind and cluster, and the house-keeping of the scheduler. A kind that no
-    /// cluster serves is an error.
+    /// The watches that fill the stores, one per kind and cluster, and the upkeep of the scheduler, which does not offer
+    /// hosts of a cluster that could not be followed for `stale_after`. A kind that no cluster serves is an error.
     pub fn work(
         &self,
         clusters: &Clusters,
         routes: &Routes,
-        metrics: &ClusterMetrics,
+        metrics: &OperatorMetrics,
+        stale_after: Duration,
         stop: &CancellationToken,
     ) -> Result<Vec<Work>, RouteError> {
         let Stores { commitments, reservations, hypervisors, knowledges } = &self.stores;
-        watch_conflicts(commitments, metrics.conflicts.clone());
-        watch_conflicts(reservations, metrics.conflicts.clone());
-        watch_conflicts(hypervisors, metrics.conflicts.clone());
-        let feeding = Feeding { clusters, routes, metrics: &metrics.stores, stop };
+        let conflicts = &metrics.cluster.conflicts;
+        watch_conflicts(commitments, conflicts.clone());
+        watch_conflicts(reservations, conflicts.clone());
+        watch_conflicts(hypervisors, conflicts.clone());
+        let feeding = Feeding { clusters, routes, metrics: &metrics.cluster.stores, stop };
         let mut work = feeding.all::<Knowledge>("the watch of flavor groups", knowledges)?;
         work.extend(feeding.all::<Hypervisor>("the watch of hosts", hypervisors)?);
         work.extend(feeding.all::<Reservation>("the watch of reservations", reservations)?);
         work.extend(feeding.all::<CommittedResource>("the watch of commitments", commitments)?);
-        work.push(("housekeeping", self.clone().keep_house(stop.clone())));
+        let upkeep = Upkeep { memory: self.clone(), stale_after, metrics: metrics.upkeep.clone() };
+        work.push(("the upkeep of the scheduler", Box::pin(upkeep.work(stop.clone()))));
         Ok(work)
     }
 
@@ -99,13 +102,19 @@ impl Memory {
             .collect()
     }
 
-    fn keep_house(self, stop: CancellationToken) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(async move {
-            let mut tick = interval(HOUSEKEEPING);
-            while stop.run_until_cancelled(tick.tick()).await.is_some() {
-                end_settled_doubts(&self.stores, &self.scheduler, &self.queues);
-            }
-        })
+    /// The monotonic time since this memory began: what the scheduler is told as "now".
+    pub fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// The clusters whose hosts the scheduler offers.
+    pub(super) fn placing_clusters(&self) -> Vec<ClusterName> {
+        self.stores.hypervisors.clusters()
+    }
+
+    /// Whether the hosts of a cluster, and what is reserved on them, are followed at the moment.
+    pub(super) fn follows_hosts_of(&self, cluster: &ClusterName) -> bool {
+        follows(&self.stores.hypervisors, cluster) && follows(&self.stores.reservations, cluster)
     }
 }
 

@@ -9,7 +9,7 @@ use berth_reservation::ReservationMetrics;
 use berth_scheduler::BuiltIn;
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 
-use super::Memory;
+use super::{Memory, upkeep::UpkeepMetrics};
 use crate::watchdog::LawMetrics;
 
 const BUILD: Metric = Metric {
@@ -53,6 +53,8 @@ pub struct OperatorMetrics {
     pub reservations: ReservationMetrics,
     /// The watch over the laws.
     pub laws: LawMetrics,
+    /// The upkeep of the scheduler.
+    pub upkeep: UpkeepMetrics,
 }
 
 impl OperatorMetrics {
@@ -67,6 +69,7 @@ impl OperatorMetrics {
             commitments: CommitmentMetrics::register(metrics, stores.commitments.clone())?,
             reservations: ReservationMetrics::register(metrics, &stores.reservations)?,
             laws: LawMetrics::register(metrics)?,
+            upkeep: UpkeepMetrics::register(metrics)?,
         })
     }
 

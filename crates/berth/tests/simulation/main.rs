@@ -2,6 +2,7 @@
 //! in the end all laws hold. The same seed gives the same calls, byte for byte.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
+mod churn;
 mod faults;
 mod leader_law;
 mod life;

@@ -43,7 +43,8 @@ impl Process {
         let registry = Metrics::new(&[].into()).unwrap();
         let metrics = OperatorMetrics::register(&registry, &memory).unwrap();
         let (gate, stop, mut tasks) = (Gate::default(), CancellationToken::new(), JoinSet::new());
-        for (_, work) in memory.work(&clusters, routes, &metrics.cluster, &stop).unwrap() {
+        let stale_after = configuration.scheduler.stale_after;
+        for (_, work) in memory.work(&clusters, routes, &metrics, stale_after, &stop).unwrap() {
             tasks.spawn(gate.through(work));
         }
         let (fence, leadership) = if elected {

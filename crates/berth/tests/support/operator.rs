@@ -18,6 +18,7 @@ pub const STOPS_WITHIN: Duration = Duration::from_secs(5);
 pub struct Operator {
     daemon: Daemon,
     log_begins: usize,
+    api: SocketAddr,
     probes: SocketAddr,
     metrics: SocketAddr,
 }
@@ -36,11 +37,12 @@ impl Operator {
         config: &Path,
         more: &[&str],
     ) -> Self {
-        let [probes, metrics] = free_addresses();
+        let [api, probes, metrics] = free_addresses();
         let mut arguments = vec![
             "operator".to_owned(),
             format!("--kubeconfig={}", kubeconfig.display()),
             format!("--config={}", config.display()),
+            format!("--api-bind-address={api}"),
             format!("--health-probe-bind-address={probes}"),
             format!("--metrics-bind-address={metrics}"),
             "--metrics-secure=false".to_owned(),
@@ -50,7 +52,12 @@ impl Operator {
         let program = Path::new(env!("CARGO_BIN_EXE_berth"));
         let log_begins = log_length(control_plane, name);
         let daemon = control_plane.spawn(name, program, &arguments).await.unwrap();
-        Self { daemon, log_begins, probes, metrics }
+        Self { daemon, log_begins, api, probes, metrics }
+    }
+
+    /// Where its APIs answer.
+    pub fn api(&self) -> SocketAddr {
+        self.api
     }
 
     /// Status and body of a probe, `/healthz` or `/readyz`.

@@ -44,12 +44,17 @@ pub struct Scheduler {
     pub assume_ttl_instance: Duration,
     /// `scheduler.maxBodyBytes`: largest body of a request.
     pub max_body_bytes: usize,
+    /// `scheduler.staleAfter`: hosts of a cluster that was not heard of for so long are not offered; zero is never
+    /// (document 60 B3).
+    pub stale_after: Duration,
 }
 
 impl Scheduler {
     pub(super) fn read(root: &mut Section<'_>) -> Self {
         const LIMIT: &str =
             "Leave hosts out of an answer that Nova did not ask about. Should be true wherever Nova is the caller.";
+        const STALE: &str =
+            "Hosts of a cluster that could not be followed for so long are not offered; 0 = they always are.";
         const SHUFFLE: &str = "Shuffle this many hosts at the head of the answer to an evacuation; 0 = none.";
         let nova_limit_hosts_to_request = root.flag("novaLimitHostsToRequest", false, LIMIT);
         let shuffle = root.integer("evacuationShuffleK", 0, 0..=i64::from(u32::MAX), SHUFFLE);
@@ -71,6 +76,7 @@ impl Scheduler {
                 "How long a host named for a VM over HTTP counts as taken before the VM shows up.",
             ),
             max_body_bytes: max_body_bytes(s),
+            stale_after: s.duration("staleAfter", Duration::from_secs(300), Zero::Off, STALE),
         };
         root.section("scheduler", object)
     }

@@ -1,0 +1,120 @@
+//! What has to be done for the scheduler from time to time: entries end whose write was looked up or whose time is over,
+//! hosts of clusters that are out of reach are withheld (document 60 B3), and the view is compared with one made anew
+//! (document 60 section 13.2).
+
+use std::{collections::BTreeMap, time::Duration};
+
+use berth_cluster::{Kind, Store};
+use berth_core::ClusterName;
+use berth_telemetry::metrics::{Kind as MetricKind, Metric, Metrics, MetricsError};
+use prometheus::{IntCounterVec, IntGaugeVec};
+use tokio::time::{Instant, interval};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+use super::{Memory, events::end_settled_doubts};
+
+const EVERY: Duration = Duration::from_secs(5);
+const COMPARE_EVERY: Duration = Duration::from_secs(300);
+
+const DRIFT: Metric = Metric {
+    name: "cortex_scheduler_view_drift_total",
+    kind: MetricKind::Counter,
+    labels: &[],
+    help: "Hosts whose kept sums differed from sums made anew.",
+};
+
+const WITHHELD: Metric = Metric {
+    name: "berth_scheduler_withheld_clusters",
+    kind: MetricKind::Gauge,
+    labels: &["cluster"],
+    help: "1 while the hosts of the cluster are not offered, because it could not be followed for too long.",
+};
+
+/// What the upkeep counts. Clones count the same.
+#[derive(Clone)]
+pub struct UpkeepMetrics {
+    drift: IntCounterVec,
+    withheld: IntGaugeVec,
+}
+
+impl UpkeepMetrics {
+    /// Registers them; once per process.
+    pub fn register(metrics: &Metrics) -> Result<Self, MetricsError> {
+        let drift = metrics.counter(&DRIFT)?;
+        drift.with_label_values(&[""; 0]).inc_by(0);
+        Ok(Self { drift, withheld: metrics.gauge(&WITHHELD)? })
+    }
+}
+
+/// Looks after the scheduler of one memory.
+pub(super) struct Upkeep {
+    pub(super) memory: Memory,
+    /// Hosts of a cluster that was not followed for so long are withheld; zero is never.
+    pub(super) stale_after: Duration,
+    pub(super) metrics: UpkeepMetrics,
+}
+
+impl Upkeep {
+    /// Until `stop`.
+    pub(super) async fn work(self, stop: CancellationToken) {
+        let memory = &self.memory;
+        let mut tick = interval(EVERY);
+        let (mut silent, mut compared) = (Silent::default(), Instant::now());
+        while stop.run_until_cancelled(tick.tick()).await.is_some() {
+            end_settled_doubts(&memory.stores, &memory.scheduler, &memory.queues);
+            memory.queues.wake_slots(&memory.scheduler.expire(memory.now()));
+            self.withhold(&mut silent);
+            if compared.elapsed() >= COMPARE_EVERY {
+                compared = Instant::now();
+                self.compare();
+            }
+        }
+    }
+
+    fn withhold(&self, silent: &mut Silent) {
+        let memory = &self.memory;
+        if self.stale_after.is_zero() {
+            return;
+        }
+        for cluster in memory.placing_clusters() {
+            let since = silent.since(&cluster, memory.follows_hosts_of(&cluster));
+            let stale = since.is_some_and(|since| since.elapsed() >= self.stale_after);
+            memory.queues.wake_slots(&memory.scheduler.withhold_cluster(&cluster, stale));
+            let gauge = self.metrics.withheld.with_label_values(&[cluster.as_str()]);
+            match (gauge.get() == 1, stale) {
+                (false, true) => warn!(%cluster, "its hosts are not offered until it can be followed again"),
+                (true, false) => info!(%cluster, "its hosts are offered again"),
+                _ => {}
+            }
+            gauge.set(stale.into());
+        }
+    }
+
+    fn compare(&self) {
+        let wrong = self.memory.scheduler.drift();
+        if !wrong.is_empty() {
+            self.metrics.drift.with_label_values(&[""; 0]).inc_by(wrong.len() as u64);
+            error!(hosts = ?wrong, "a defect: the sums of these hosts have drifted; restart the process and report it");
+        }
+    }
+}
+
+/// Since when clusters are not followed.
+#[derive(Default)]
+struct Silent(BTreeMap<ClusterName, Instant>);
+
+impl Silent {
+    fn since(&mut self, cluster: &ClusterName, followed: bool) -> Option<Instant> {
+        if followed {
+            self.0.remove(cluster);
+            return None;
+        }
+        Some(*self.0.entry(cluster.clone()).or_insert_with(Instant::now))
+    }
+}
+
+/// Whether a cluster that serves the kind is followed at the moment; one that does not serve it lacks nothing.
+pub(super) fn follows<K: Kind>(store: &Store<K>, cluster: &ClusterName) -> bool {
+    !store.clusters().contains(cluster) || store.followed(cluster).is_ok()
+}

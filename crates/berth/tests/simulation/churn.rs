@@ -1,0 +1,61 @@
+//! A host that comes and goes every second, or whose numbers make no sense every other time: nothing that is in force is
+//! moved because of it, nothing is sold twice, and what waits gets its room when the host stays.
+
+use std::time::Duration;
+
+use berth_crds::{Hypervisor, Reservation, testing};
+use berth_testkit::seeds;
+use serde_json::json;
+use tokio::time::sleep;
+
+use crate::{alone, reason, world::World};
+
+const SECONDS: u32 = 300;
+
+fn nervous(world: &World, second: u32) {
+    world.people(|world| {
+        if second.is_multiple_of(2) {
+            let host: Hypervisor = seeds::in_zone(seeds::host("nervous", 4), testing::ZONE);
+            world.home.create(&host).unwrap();
+            let nonsense = json!({ "status": { "effectiveCapacity": { "memory": "-5Gi" } } });
+            if second.is_multiple_of(4) {
+                world.home.edit_status::<Hypervisor>("nervous", &nonsense).unwrap();
+            }
+        } else {
+            world.home.delete::<Hypervisor>("nervous").unwrap();
+        }
+    });
+}
+
+fn hosts_of(world: &World, uuid: &str) -> Vec<Option<String>> {
+    let slots = world.home.all::<Reservation>().unwrap();
+    let mine = slots.iter().filter(|slot| slot.metadata.name.as_deref().is_some_and(|name| name.contains(uuid)));
+    mine.map(|slot| slot.spec.target_host.clone()).collect()
+}
+
+#[test]
+fn a_host_that_comes_and_goes_every_second_disturbs_nobody() {
+    alone(async {
+        let mut world = World::one_cluster(7);
+        world.hosts(testing::ZONE, &[("calm", 3)]);
+        let process = world.start("one");
+        world.people(|world| world.home.create(&seeds::patient("uuid-1", 3)).unwrap());
+        sleep(Duration::from_secs(60)).await;
+        assert_eq!(reason(&world.home, "uuid-1"), "Accepted");
+        world.people(|world| world.home.create(&seeds::patient("uuid-2", 2)).unwrap());
+        for second in 0..=SECONDS {
+            nervous(&world, second);
+            sleep(Duration::from_secs(1)).await;
+            assert_eq!(world.judge.broken(), [""; 0], "second {second}");
+            assert_eq!(hosts_of(&world, "uuid-1"), vec![Some("calm".to_owned()); 3], "second {second}");
+        }
+        world.people(|world| {
+            let sound = seeds::host("nervous", 4);
+            let status = json!({ "status": sound.status });
+            world.home.edit_status::<Hypervisor>("nervous", &status).unwrap();
+        });
+        world.rests().await;
+        assert_eq!(reason(&world.home, "uuid-2"), "Accepted");
+        world.is_lawful(process).await;
+    });
+}
