@@ -43,6 +43,11 @@ impl Arguments {
         self.config.join("samples/outage")
     }
 
+    /// A request as Nova sends it, as a dry run.
+    pub fn request(&self) -> PathBuf {
+        self.config.join("samples/requests/vm-of-the-project.json")
+    }
+
     /// Whether there is a second cluster.
     pub fn has_remote(&self) -> bool {
         self.clusters > 1

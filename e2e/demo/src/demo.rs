@@ -10,6 +10,7 @@ use tokio::time::sleep;
 
 use crate::{
     arguments::Arguments,
+    asking,
     client::client,
     documents::{self, File},
     end_state,
@@ -70,6 +71,7 @@ pub async fn run(arguments: &Arguments, screen: &mut Screen, processes: &mut Pro
     for sample in &script.samples {
         stage.commit(sample, &mut sites).await?;
     }
+    stage.ask(arguments).await?;
     if let Some(story) = &script.outage {
         story.tell(&mut stage, &mut sites).await?;
     }
@@ -142,6 +144,16 @@ impl Stage<'_> {
         }
         let outcome = self.outcome(sample);
         self.screen.done(&format!("{}: {outcome}", sample.label), begin);
+        Ok(())
+    }
+
+    /// Asks the scheduler as Nova would.
+    async fn ask(&mut self, arguments: &Arguments) -> Result<(), Error> {
+        let begin = Instant::now();
+        if let Some(scheduler) = self.processes.operator().map(Operator::scheduler) {
+            let answer = asking::ask(scheduler, &arguments.request()).await?;
+            self.screen.done(&format!("Nova asks for a host for a VM of 01's project: {answer}"), begin);
+        }
         Ok(())
     }
 

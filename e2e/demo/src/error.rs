@@ -67,6 +67,14 @@ pub enum Error {
         /// The folder.
         folder: PathBuf,
     },
+    /// The scheduler does not answer a request as it should.
+    #[error("the scheduler does not find a host for {}: {answer}", path.display())]
+    Request {
+        /// The file that has the request.
+        path: PathBuf,
+        /// What was answered.
+        answer: String,
+    },
     /// What should have been left alone was not.
     #[error("written to while the cluster was away, or when it came back: {}", .0.join(", "))]
     Touched(Vec<String>),

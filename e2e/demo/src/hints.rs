@@ -21,10 +21,14 @@ pub struct Places<'a> {
     pub remote: Option<&'a Path>,
     /// The folder of kubectl.
     pub kubectl: &'a Path,
+    /// The folder of `berth`.
+    pub berth: &'a Path,
     /// The log of the operator.
     pub log: &'a Path,
     /// The address of its metrics.
     pub metrics: &'a str,
+    /// The address of its scheduler API.
+    pub scheduler: &'a str,
 }
 
 /// The whole text.
@@ -38,21 +42,26 @@ pub fn text(snapshot: &Snapshot, labels: &Labels, places: Places<'_>) -> String 
     format!("\nAll is steady. To try, in another terminal:\n\n{}\n\nCtrl-C ends everything.\n", parts.join("\n\n"))
 }
 
-fn look(Places { kubeconfig, remote, kubectl, log, metrics }: Places<'_>) -> String {
+fn look(Places { kubeconfig, remote, kubectl, berth, log, metrics, scheduler }: Places<'_>) -> String {
     let other = |path: &Path| {
         let path = path.display();
         format!("\n  kubectl --kubeconfig={path} get committedresources,reservations,hypervisors # {REMOTE_ZONE}")
     };
     let other = remote.map(other).unwrap_or_default();
     format!(
-        "  export KUBECONFIG={}\n  export PATH={}:$PATH\n\n  \
+        "  export KUBECONFIG={}\n  export PATH={}:{}:$PATH\n\n  \
          # what there is, and what has happened\n  \
          kubectl get committedresources,reservations,hypervisors{other}\n  \
          kubectl get events\n  \
          curl --silent {metrics}\n  \
-         tail --follow {}",
+         tail --follow {}\n\n  \
+         # where would a VM start, and why there? What blocks a host, and what fits on it?\n  \
+         curl --silent --data @config/samples/requests/vm-of-the-project.json {scheduler}\n  \
+         berth schedule --request config/samples/requests/vm-of-the-project.json\n  \
+         berth explain host node101",
         kubeconfig.display(),
         kubectl.display(),
+        berth.display(),
         log.display()
     )
 }
@@ -148,8 +157,10 @@ mod tests {
         );
         let labels = Labels::from([("commitment-one".to_owned(), "01-one".to_owned())]);
         let path = Path::new("/t");
-        let text =
-            text(&world, &labels, Places { kubeconfig: path, remote: None, kubectl: path, log: path, metrics: "m" });
+        let (metrics, scheduler) = ("m", "s");
+        let places =
+            Places { kubeconfig: path, remote: None, kubectl: path, berth: path, log: path, metrics, scheduler };
+        let text = text(&world, &labels, places);
         for expected in [
             "grow 01-one from 480Gi to 960Gi",
             "kubectl patch committedresource commitment-one --type merge --patch '{\"spec\":{\"amount\":\"960Gi\"}}'",

@@ -5,6 +5,7 @@
 
 mod apply;
 mod arguments;
+mod asking;
 mod client;
 mod configuration;
 mod crds;

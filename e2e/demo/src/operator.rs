@@ -20,6 +20,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// A running operator; dropping it kills it.
 pub struct Operator {
     daemon: Daemon,
+    program: PathBuf,
     api: SocketAddr,
     metrics: SocketAddr,
 }
@@ -36,7 +37,7 @@ impl Operator {
         let mut arguments = arguments(kubeconfig, api, health, metrics);
         arguments.extend(configuration.map(|path| format!("--config={}", path.display())));
         let daemon = control_plane.spawn("berth", program, &arguments).await?;
-        let mut operator = Self { daemon, api, metrics };
+        let mut operator = Self { daemon, program: program.to_owned(), api, metrics };
         operator.wait_until_ready(health).await?;
         Ok(operator)
     }
@@ -56,9 +57,19 @@ impl Operator {
         self.daemon.log_tail()
     }
 
+    /// The file that it was started from.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// Where its scheduler API answers.
     pub fn scheduler(&self) -> SocketAddr {
         self.api
+    }
+
+    /// The same, for people.
+    pub fn scheduler_url(&self) -> String {
+        format!("http://{}/scheduler/nova/external", self.api)
     }
 
     /// Its metrics, for people.

@@ -12,21 +12,35 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
 /// Whether `path` is answered with 200; otherwise what was answered instead.
 pub async fn ask(address: SocketAddr, path: &str) -> Result<(), String> {
-    let answer = match timeout(ANSWER_WITHIN, get(address, path)).await {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    call(address, path, &request, ANSWER_WITHIN).await.map(drop)
+}
+
+/// The body of the answer to a POST of JSON if that is 200; otherwise what was answered instead.
+pub async fn post(address: SocketAddr, path: &str, body: &str, within: Duration) -> Result<String, String> {
+    let length = body.len();
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
+         Connection: close\r\n\r\n{body}"
+    );
+    call(address, path, &request, within).await
+}
+
+async fn call(address: SocketAddr, path: &str, request: &str, within: Duration) -> Result<String, String> {
+    let answer = match timeout(within, send(address, request)).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(error)) => return Err(format!("{path} at {address}: {error}")),
-        Err(_) => return Err(format!("{path} at {address}: no answer within {} s", ANSWER_WITHIN.as_secs())),
+        Err(_) => return Err(format!("{path} at {address}: no answer within {} s", within.as_secs())),
     };
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
     match head.split(' ').nth(1) {
-        Some("200") => Ok(()),
+        Some("200") => Ok(body.to_owned()),
         status => Err(format!("{path} answers {}: {}", status.unwrap_or("no HTTP"), body.trim())),
     }
 }
 
-async fn get(address: SocketAddr, path: &str) -> io::Result<String> {
+async fn send(address: SocketAddr, request: &str) -> io::Result<String> {
     let mut connection = TcpStream::connect(address).await?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     connection.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
     connection.read_to_end(&mut answer).await?;

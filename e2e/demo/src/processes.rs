@@ -98,8 +98,10 @@ impl Processes {
             kubeconfig: control_plane.kubeconfig(),
             remote: self.remote.as_ref().map(ControlPlane::kubeconfig),
             kubectl: control_plane.kubectl().parent()?,
+            berth: operator.program().parent()?,
             log: operator.log(),
             metrics: &operator.metrics(),
+            scheduler: &operator.scheduler_url(),
         }))
     }
 
