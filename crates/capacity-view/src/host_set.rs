@@ -11,9 +11,13 @@ pub struct HostSet {
     words: Vec<u64>,
 }
 
+static NONE: HostSet = HostSet { words: Vec::new() };
+
 impl HostSet {
     /// The set without hosts.
-    pub const EMPTY: Self = Self { words: Vec::new() };
+    pub fn none() -> &'static Self {
+        &NONE
+    }
 
     /// Adds a host; true when it was not in the set.
     pub fn insert(&mut self, id: HostId) -> bool {

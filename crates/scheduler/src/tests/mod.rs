@@ -106,7 +106,7 @@ pub(crate) fn pipeline(filters: &[StepSpec], weighers: &[StepSpec]) -> Pipeline 
 }
 
 pub(crate) fn run(pipeline: &Pipeline, request: &Request, fleet: &Fleet) -> Result<Decision, SchedulerError> {
-    engine::run(pipeline, request, fleet, Scope::Request, TieBreak::Name)
+    engine::run(pipeline, request, fleet, Scope::Request, TieBreak::Name, None)
 }
 
 /// The names of the hosts that one step keeps.

@@ -3,10 +3,11 @@
 use super::*;
 use crate::{
     Candidates, FilterName, Options,
-    order::Weighed,
+    field::Field,
     run::Run,
     shipped,
-    steps::{Check, Filter, Scores, Weigher},
+    steps::{Effect, Filter, Scores, Weigher},
+    survivors::Survivors,
 };
 
 /// Keeps the named hosts, or fails.
@@ -18,9 +19,10 @@ impl Filter for Keeps {
         FilterName { step: self.0, short: self.0 }
     }
 
-    fn prepare<'r>(&'r self, _: &'r Run<'r>) -> Result<Check<'r>, String> {
-        let names = self.1.ok_or("no data")?;
-        Ok(Check::keep(|host| names.contains(&host.name.as_str())))
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
+        let names: Vec<HostName> = self.1.ok_or("no data")?.iter().map(|name| (*name).into()).collect();
+        field.keep_named(run, names.iter());
+        Ok(Effect::Done)
     }
 }
 
@@ -33,11 +35,16 @@ impl Weigher for Gives {
         "gives"
     }
 
-    fn prepare<'r>(&'r self, _: &'r Run<'r>, _: &[Weighed<'r>]) -> Scores<'r> {
-        Scores::each(|host| {
-            let found = self.0.iter().find(|(name, _)| *name == host.name.as_str());
+    fn statistic(&self) -> Option<&'static str> {
+        Some("given")
+    }
+
+    fn weigh(&self, _: &Run<'_>, hosts: &Survivors<'_>) -> Scores {
+        let given = |place| {
+            let found = self.0.iter().find(|(name, _)| hosts.name(place).is_some_and(|host| host.as_str() == *name));
             found.map_or(f64::NAN, |(_, activation)| *activation)
-        })
+        };
+        Scores::Each((0..hosts.len()).map(given).collect())
     }
 }
 

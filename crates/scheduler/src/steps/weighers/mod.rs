@@ -55,11 +55,13 @@ impl ResourceWeights {
 
     /// The weighted mean of what there is a value for; 0 without any.
     fn mean(self, values: Figures) -> f64 {
-        let parts = [self.memory.zip(values.memory), self.cpu.zip(values.cpu)];
-        let (sum, weights) = parts
-            .into_iter()
-            .flatten()
-            .fold((0.0, 0.0), |(sum, weights), (weight, value)| (sum + weight * value, weights + weight));
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for (weight, value) in [(self.memory, values.memory), (self.cpu, values.cpu)] {
+            if let Some(weight) = weight.filter(|_| !value.is_nan()) {
+                sum += weight * value;
+                weights += weight;
+            }
+        }
         if weights > 0.0 { sum / weights } else { 0.0 }
     }
 }
