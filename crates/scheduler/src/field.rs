@@ -88,13 +88,13 @@ impl<'r> Field<'r> {
     }
 
     /// Keeps hosts by their names.
-    pub(crate) fn keep_named<'n>(&mut self, run: &Run<'_>, names: impl Iterator<Item = &'n HostName> + Clone) {
+    pub(crate) fn keep_named<'n>(&mut self, run: &Run<'_>, names: &(impl Iterator<Item = &'n HostName> + Clone)) {
         self.known.keep(&known(run, names.clone()));
         self.strangers.retain(|stranger| names.clone().any(|name| name == *stranger));
     }
 
     /// Removes hosts by their names.
-    pub(crate) fn drop_named<'n>(&mut self, run: &Run<'_>, names: impl Iterator<Item = &'n HostName> + Clone) {
+    pub(crate) fn drop_named<'n>(&mut self, run: &Run<'_>, names: &(impl Iterator<Item = &'n HostName> + Clone)) {
         self.known.drop(&known(run, names.clone()));
         self.strangers.retain(|stranger| !names.clone().any(|name| name == *stranger));
     }

@@ -147,8 +147,7 @@ impl<'r> Journal<'r> for Trace<'r, '_> {
             let after = self.standing.after(|place| weighing.multiplier * tanh(activations[place]));
             step.origins = self.standing.origins(&after);
             step.impact = weighing.statistic.map(|name| (name, self.standing.impact(&after, activations)));
-            step.activations =
-                self.names.iter().map(|name| HostName::clone(name)).zip(activations.iter().copied()).collect();
+            step.activations = self.names.iter().copied().cloned().zip(activations.iter().copied()).collect();
         }
         self.steps.push(step);
     }

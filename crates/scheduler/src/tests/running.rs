@@ -21,7 +21,7 @@ impl Filter for Keeps {
 
     fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
         let names: Vec<HostName> = self.1.ok_or("no data")?.iter().map(|name| (*name).into()).collect();
-        field.keep_named(run, names.iter());
+        field.keep_named(run, &names.iter());
         Ok(Effect::Done)
     }
 }

@@ -32,7 +32,7 @@ impl Filter for ExcludeHosts {
         if self.excluded_hosts.is_empty() {
             return Ok(Effect::Skipped);
         }
-        field.drop_named(run, self.excluded_hosts.iter());
+        field.drop_named(run, &self.excluded_hosts.iter());
         Ok(Effect::Done)
     }
 }

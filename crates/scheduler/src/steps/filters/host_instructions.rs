@@ -20,9 +20,9 @@ impl Filter for HostInstructions {
         if ignored.is_empty() && forced.is_empty() {
             return Ok(Effect::Skipped);
         }
-        field.drop_named(run, ignored.iter());
+        field.drop_named(run, &ignored.iter());
         if !forced.is_empty() {
-            field.keep_named(run, forced.iter());
+            field.keep_named(run, &forced.iter());
         }
         Ok(Effect::Done)
     }

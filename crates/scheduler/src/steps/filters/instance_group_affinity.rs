@@ -19,7 +19,7 @@ impl Filter for InstanceGroupAffinity {
         let group = run.request.group.as_ref().filter(|group| group.policy == "affinity" && !group.hosts.is_empty());
         match group {
             Some(group) if !run.is_for(&super::NOT_A_VM_OR_SLOT) => {
-                field.keep_named(run, group.hosts.iter());
+                field.keep_named(run, &group.hosts.iter());
                 Ok(Effect::Done)
             }
             _ => Ok(Effect::Skipped),

@@ -30,7 +30,7 @@ impl Filter for RequestedDestination {
             field.keep(&in_any(run, any));
         }
         if !wanted.host.is_empty() {
-            field.keep_named(run, iter::once(&wanted.host));
+            field.keep_named(run, &iter::once(&wanted.host));
         }
         Ok(Effect::Done)
     }

@@ -70,13 +70,9 @@ impl Weigher for Binpack {
         let alone = Figures::from(Amounts::from(vm));
         let added = |id| rooms.as_ref().map_or(alone, |rooms| Amounts::from(vm + blocked(rooms, run, id)).into());
         let columns = run.fleet.columns();
-        Scores::Each(hosts.score(|id| {
-            let (used, added, capacity) = (columns.allocation(id), added(id), columns.capacity(id));
-            self.weights.mean(Figures {
-                memory: share(used.memory, added.memory, capacity.memory),
-                cpu: share(used.cpu, added.cpu, capacity.cpu),
-            })
-        }))
+        let memory = |id| share(columns.allocation(id).memory, added(id).memory, columns.capacity(id).memory);
+        let cpu = |id| share(columns.allocation(id).cpu, added(id).cpu, columns.capacity(id).cpu);
+        Scores::Each(self.weights.mean(hosts, memory, cpu))
     }
 }
 

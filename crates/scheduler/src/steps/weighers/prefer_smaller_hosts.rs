@@ -8,7 +8,6 @@ use serde::Deserialize;
 use super::ResourceWeights;
 use crate::{
     params::{self, Param},
-    row::Figures,
     run::Run,
     steps::{Scores, Weigher},
     survivors::Survivors,
@@ -53,10 +52,12 @@ impl Weigher for PreferSmallerHosts {
         if memory.is_point() && cpu.is_point() {
             return Scores::NoEffect;
         }
-        Scores::Each(hosts.score(|id| {
-            let capacity = columns.capacity(id);
-            self.weights.mean(Figures { memory: memory.smallness(capacity.memory), cpu: cpu.smallness(capacity.cpu) })
-        }))
+        let (memory, cpu) = (memory.ruler(), cpu.ruler());
+        Scores::Each(self.weights.mean(
+            hosts,
+            |id| memory(columns.capacity(id).memory),
+            |id| cpu(columns.capacity(id).cpu),
+        ))
     }
 }
 
@@ -80,8 +81,9 @@ impl Range {
         self.min >= self.max
     }
 
-    /// 1 for the smallest, 0 for the largest; NaN without a range.
-    fn smallness(self, value: f64) -> f64 {
-        if self.is_point() { f64::NAN } else { 1.0 - (value - self.min) / (self.max - self.min) }
+    /// Measures: 1 for the smallest, 0 for the largest, NaN without a range.
+    fn ruler(self) -> impl Fn(f64) -> f64 {
+        let length = if self.is_point() { f64::NAN } else { self.max - self.min };
+        move |value| 1.0 - (value - self.min) / length
     }
 }
