@@ -3,11 +3,13 @@
 #![expect(clippy::cloned_ref_to_slice_refs, reason = "a list of one reads better in a table")]
 
 mod capacity;
+mod columns;
 mod filters;
 mod pins;
 mod properties;
 mod running;
 mod slots;
+mod traces;
 mod waiting;
 mod weighers;
 

@@ -22,10 +22,10 @@ impl Filter for HasRequestedTraits {
         for (name, wish) in traits.filter(|(_, wish)| ["required", "forbidden"].contains(wish)) {
             let hosts = run.fleet.columns().traits.get(name);
             if wish == "required" {
-                field.keep(hosts)
+                field.keep(hosts);
             } else {
-                field.drop(hosts)
-            };
+                field.drop(hosts);
+            }
             effect = Effect::Done;
         }
         Ok(effect)
