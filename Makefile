@@ -59,6 +59,10 @@ docs: check-tools ## Write the API documentation of all crates.
 control-plane: check-tools ## Start a control plane, and say how to point kubectl at it.
 	@$(CONTROL_PLANE) up
 
+.PHONY: bench
+bench: check-tools ## Measure how fast the scheduler decides, on one core.
+	$(CARGO) run --locked -q --release -p berth-bench -- scheduler
+
 .PHONY: bench-start
 bench-start: check-tools ## Measure the start with 5,000 and 50,000 objects; OBJECTS=N measures one size.
 	@$(CONTROL_PLANE) build

@@ -43,6 +43,9 @@ pub enum Error {
         /// The end of its log.
         log: String,
     },
+    /// The scheduler did not decide.
+    #[error("the scheduler: {0}")]
+    Scheduler(#[from] berth_scheduler::SchedulerError),
     /// There was nothing to write.
     #[error("the operator wrote {writes} times, and there was nothing to write")]
     Wrote {

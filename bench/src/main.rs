@@ -1,5 +1,5 @@
-//! `berth-bench`: what `make bench-start` runs. How long the operator takes to start on a cluster that is full, and what
-//! that costs. It is no test: nothing is asserted but that there was nothing to write.
+//! `berth-bench`: what `make bench` and `make bench-start` run. How fast the scheduler decides, and how long the operator
+//! takes to start on a cluster that is full. It is no test: no time is asserted, only that there was nothing to write.
 
 mod cloud;
 mod error;
@@ -7,6 +7,7 @@ mod figures;
 mod fill;
 mod operator;
 mod proc;
+mod scheduler;
 mod start;
 
 use std::process::ExitCode;
@@ -18,7 +19,7 @@ use crate::error::Error;
 /// The sizes that are compared when none is given.
 const SIZES: [usize; 2] = [5_000, 50_000];
 
-/// Measures the operator on a real control plane.
+/// Measures the operator.
 #[derive(Debug, Parser)]
 #[command(name = "berth-bench", disable_help_subcommand = true)]
 struct Arguments {
@@ -34,13 +35,18 @@ enum Command {
         #[arg(long, value_name = "N")]
         objects: Vec<usize>,
     },
+    /// Decide for slots and VMs on clouds of several sizes.
+    Scheduler,
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let Command::Start { objects } = Arguments::parse().command;
-    let sizes = if objects.is_empty() { SIZES.to_vec() } else { objects };
-    match measure(&sizes).await {
+    let outcome = match Arguments::parse().command {
+        Command::Start { objects } if objects.is_empty() => starts(&SIZES).await,
+        Command::Start { objects } => starts(&objects).await,
+        Command::Scheduler => scheduler::measure().await,
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("berth-bench: {error}");
@@ -49,7 +55,7 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn measure(sizes: &[usize]) -> Result<(), Error> {
+async fn starts(sizes: &[usize]) -> Result<(), Error> {
     let mut rows = Vec::new();
     for objects in sizes {
         rows.push(start::measure(*objects).await?);

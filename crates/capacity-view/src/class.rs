@@ -98,3 +98,9 @@ impl ClassSet {
         Class::ALL.into_iter().filter(move |class| self.has(*class))
     }
 }
+
+impl FromIterator<Class> for ClassSet {
+    fn from_iter<T: IntoIterator<Item = Class>>(classes: T) -> Self {
+        classes.into_iter().fold(Self::NONE, |all, class| all.and(Self::of(&[class])))
+    }
+}

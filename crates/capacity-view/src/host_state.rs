@@ -121,6 +121,11 @@ impl HostState {
         amounts.known()
     }
 
+    /// The classes that block something.
+    pub(crate) fn blocking(&self) -> ClassSet {
+        ClassSet::ALL.iter().filter(|class| self.blocks[*class as usize] != Resources::ZERO).collect()
+    }
+
     pub(crate) fn assumed(&self) -> Resources {
         self.blocks[Class::Assumed as usize]
     }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use berth_core::HostName;
 
-use crate::HostState;
+use crate::{HostState, columns::Columns};
 
 /// The place of a host in the list. It stays the same while the host is known, and is given anew afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HostId(usize);
+pub struct HostId(pub(crate) usize);
 
 impl HostId {
     /// The bare place, for columns that are kept beside the view.
@@ -22,6 +22,7 @@ pub(crate) struct Hosts {
     ids: BTreeMap<HostName, HostId>,
     states: Vec<Option<HostState>>,
     unused: Vec<HostId>,
+    columns: Columns,
 }
 
 impl Hosts {
@@ -51,8 +52,20 @@ impl Hosts {
     pub(crate) fn remove(&mut self, name: &HostName) -> Option<HostId> {
         let id = self.ids.remove(name)?;
         self.states[id.0] = None;
+        self.columns.forget(id);
         self.unused.push(id);
         Some(id)
+    }
+
+    /// Lays a host out in the columns: the end of every change of its sums.
+    pub(crate) fn note(&mut self, id: HostId) {
+        if let Some(Some(state)) = self.states.get(id.0) {
+            self.columns.note(id, state);
+        }
+    }
+
+    pub(crate) fn columns(&self) -> &Columns {
+        &self.columns
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (HostId, &HostState)> {

@@ -20,6 +20,8 @@
 
 mod assumed;
 mod class;
+mod columns;
+mod host_set;
 mod host_state;
 mod hosts;
 mod index;
@@ -28,6 +30,7 @@ mod view;
 
 pub use assumed::Assumed;
 pub use class::{Class, ClassSet};
+pub use host_set::HostSet;
 pub use host_state::{HostState, Taken};
 pub use hosts::HostId;
 pub use question::{Question, Rooms};

@@ -1,11 +1,11 @@
 //! How much room a request finds on each host: which reservations count for it and which are unlocked (document 60
 //! sections 6.2 to 6.4 with B13, B32 and B33). Whether the room is enough is for the caller.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use berth_core::{GroupName, ProjectId, Resources, SlotKey, VmId, reservation::Reservation};
 
-use crate::{Class, ClassSet, HostId, HostState, Taken, View};
+use crate::{Class, ClassSet, HostId, HostSet, HostState, Taken, View};
 
 /// What a request counts.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,58 +66,69 @@ pub struct Rooms<'v> {
     view: &'v View,
     counted: ClassSet,
     empty: bool,
-    /// Hosts with reservations that this request alone does not count.
-    own: BTreeMap<HostId, Option<Resources>>,
+    vm: Option<VmId>,
+    /// Reservations that this request alone does not count, and the hosts that they are on.
+    unlocked: BTreeSet<&'v SlotKey>,
+    own: HostSet,
 }
 
 impl<'v> Rooms<'v> {
     pub(crate) fn new(view: &'v View, question: &Question<'_>) -> Self {
         let counted = question.counted();
-        let mut rooms = Self { view, counted, empty: question.assume_empty, own: BTreeMap::new() };
         let unlocked = question.unlocked(view, counted);
         let hosts = unlocked.iter().filter_map(|key| view.reservation(key)).flat_map(Reservation::hosts);
-        for id in hosts.filter_map(|host| view.id(host)) {
-            if let Some(state) = view.state(id).filter(|_| !rooms.own.contains_key(&id)) {
-                let room = rooms.one_by_one(state, &unlocked, question.vm);
-                rooms.own.insert(id, room);
-            }
-        }
-        rooms
+        let own = hosts.filter_map(|host| view.id(host)).collect();
+        Self { view, counted, empty: question.assume_empty, vm: question.vm.cloned(), unlocked, own }
     }
 
     /// The room on a host, negative when it is over-booked; `None` where the capacity is not known.
     pub fn at(&self, id: HostId, state: &HostState) -> Option<Resources> {
-        match self.own.get(&id) {
-            Some(room) => *room,
-            None => state.room_with(self.counted, self.empty),
-        }
+        if self.own.has(id) { self.one_by_one(state) } else { state.room_with(self.counted, self.empty) }
+    }
+
+    /// Keeps the hosts with enough room.
+    pub fn keep_fitting(&self, need: Resources, hosts: &mut HostSet) {
+        hosts.retain(|id| {
+            let state = || self.view.state(id);
+            let room = match self.column(id) {
+                Some(room) => Some(room),
+                None => state().and_then(|state| state.room_with(self.counted, self.empty)),
+            };
+            let fits = |room: Option<Resources>| room.is_some_and(|room| need.fits(room));
+            // What is unlocked only ever adds room, so it is asked for where there is none without it.
+            fits(room) || self.own.has(id) && fits(state().and_then(|state| self.one_by_one(state)))
+        });
+    }
+
+    fn column(&self, id: HostId) -> Option<Resources> {
+        if self.empty { None } else { self.view.columns().room(id, self.counted) }
     }
 
     /// Sums what counts instead of giving back what does not: with amounts that saturate only the former is safe.
-    fn one_by_one(&self, state: &HostState, unlocked: &BTreeSet<&SlotKey>, vm: Option<&VmId>) -> Option<Resources> {
+    fn one_by_one(&self, state: &HostState) -> Option<Resources> {
         let counted = state.taken().iter().filter(|taken| self.counted.has(taken.class));
-        let taken: Resources = counted.map(|taken| self.part(state, taken, unlocked.contains(&taken.key), vm)).sum();
+        let taken: Resources = counted.map(|taken| self.part(state, taken)).sum();
         let assumed = if self.counted.has(Class::Assumed) { state.assumed() } else { Resources::ZERO };
         Some(state.before_reservations(self.empty)? - taken - assumed)
     }
 
-    fn part(&self, state: &HostState, taken: &Taken, unlocked: bool, vm: Option<&VmId>) -> Resources {
-        match (unlocked, self.empty) {
+    fn part(&self, state: &HostState, taken: &Taken) -> Resources {
+        match (self.unlocked.contains(&taken.key), self.empty) {
             (false, false) => taken.block.block,
             (false, true) => taken.size,
-            (true, false) => self.still_to_come(state, taken, vm),
+            (true, false) => self.still_to_come(state, taken),
             (true, true) => Resources::ZERO,
         }
     }
 
     /// The VMs that a slot expects and the host does not list yet, without the request's own.
-    fn still_to_come(&self, state: &HostState, taken: &Taken, own: Option<&VmId>) -> Resources {
+    fn still_to_come(&self, state: &HostState, taken: &Taken) -> Resources {
         if taken.block.pending == Resources::ZERO {
             return Resources::ZERO;
         }
         let expected = self.view.reservation(&taken.key).into_iter().flat_map(Reservation::expected);
         expected
-            .filter(|(vm, _)| Some(*vm) != own && !state.host().instances.contains_key(*vm))
+            .filter(|(vm, _)| Some(*vm) != self.vm.as_ref() && !state.host().instances.contains_key(*vm))
             .map(|(_, size)| size.at_least_zero())
             .sum()
     }

@@ -9,7 +9,9 @@ use berth_core::{
     reservation::Reservation,
 };
 
-use crate::{Assumed, Class, HostId, HostState, Question, Rooms, hosts::Hosts, index::Index};
+use crate::{
+    Assumed, Class, HostId, HostSet, HostState, Question, Rooms, columns::Columns, hosts::Hosts, index::Index,
+};
 
 /// All hosts, reservations and assume entries, with the free room of each host.
 ///
@@ -179,6 +181,15 @@ impl View {
         self.hosts.iter()
     }
 
+    /// The places that are in use.
+    pub fn present(&self) -> &HostSet {
+        self.hosts.columns().present()
+    }
+
+    pub(crate) fn columns(&self) -> &Columns {
+        self.hosts.columns()
+    }
+
     /// How many hosts there are.
     pub fn host_count(&self) -> usize {
         self.hosts.len()
@@ -290,7 +301,9 @@ impl View {
         let entries = index.assumed_on(&name).iter().filter_map(|key| assumed.get(key));
         let promised: Vec<Reservation> = entries.map(|entry| entry.promise(counted(&entry.key))).collect();
         state.renew(&recorded, &promised);
-        grew(before, state.room())
+        let after = state.room();
+        hosts.note(id);
+        grew(before, after)
     }
 }
 

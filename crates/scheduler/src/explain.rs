@@ -1,16 +1,19 @@
 //! Why a request gets the hosts that it gets: for each host the filter that removed it, or what each weigher added
-//! (document 60 section 14 B20). The decision itself is the engine's; this asks the same steps.
-
-use std::collections::BTreeMap;
+//! (document 60 section 14 B20). The decision itself is the engine's; this listens to it.
 
 use berth_core::HostName;
 
 use crate::{
     FilterName, Pipeline, Request, SchedulerError, Shortage, TieBreak,
-    engine::{self, Filters, Scope},
+    engine::{self, Ranked},
+    field::{Field, Inputs, Scope},
     fleet::Fleet,
-    order::{self, Ties, Weighed},
+    journal::{Journal, Weighing},
+    order::Ties,
     run::Run,
+    steps::Effect,
+    survivors::Survivors,
+    tanh::tanh,
 };
 
 /// What a request would get, host by host.
@@ -69,25 +72,58 @@ pub(crate) fn explain(
     tie_break: TieBreak,
 ) -> Result<Explanation, SchedulerError> {
     let run = Run::new(request, fleet);
-    let filters = Filters::prepare(pipeline, &run);
-    let (mut left, removed) = filters.pass(pipeline, &run, Scope::Request)?;
-    let mut steps: BTreeMap<HostName, Vec<Contribution>> = BTreeMap::new();
-    for (weigher, multiplier) in &pipeline.weighers {
-        let scores = weigher.prepare(&run, &left);
-        engine::weigh(&mut left, &scores, *multiplier, |weighed, (activation, added)| {
-            let contribution = Contribution { step: weigher.name(), activation, added };
-            steps.entry(weighed.host.name.clone()).or_default().push(contribution);
-        });
-    }
-    order::sort(&mut left, 0, &Ties::new(tie_break, request.instance.as_str()));
-    let mut hosts: Vec<HostExplanation> = left.iter().map(|weighed| ranked(weighed, &mut steps)).collect();
-    let removed_hosts = filters.removed_hosts(pipeline, &run).into_iter();
-    hosts.extend(removed_hosts.map(|(host, filter)| HostExplanation { host, outcome: Outcome::Removed(filter) }));
-    Ok(Explanation { pipeline: pipeline.name.clone(), hosts, removed, failed: filters.failed })
+    let mut fates = Fates { fleet, before: Field::default(), removed: Vec::new(), steps: Vec::new() };
+    let ranked = engine::rank(pipeline, &run, Scope::Request, &mut fates)?;
+    let order = ranked.order(0, Ties::new(tie_break, request.instance.as_str()));
+    let mut hosts: Vec<HostExplanation> = order.into_iter().filter_map(|place| fates.ranked(&ranked, place)).collect();
+    fates.removed.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let removed = fates.removed.into_iter();
+    hosts.extend(removed.map(|(host, filter)| HostExplanation { host, outcome: Outcome::Removed(filter) }));
+    Ok(Explanation { pipeline: pipeline.name.clone(), hosts, removed: ranked.removed, failed: ranked.failed })
 }
 
-fn ranked(weighed: &Weighed<'_>, steps: &mut BTreeMap<HostName, Vec<Contribution>>) -> HostExplanation {
-    let host = weighed.host.name.clone();
-    let steps = steps.remove(&host).unwrap_or_default();
-    HostExplanation { host, outcome: Outcome::Ranked { weight: weighed.weight, first_tier: weighed.first, steps } }
+/// Remembers what became of each host.
+struct Fates<'r> {
+    fleet: &'r Fleet,
+    before: Field<'r>,
+    removed: Vec<(HostName, FilterName)>,
+    /// What each weigher gave the survivors.
+    steps: Vec<Vec<Contribution>>,
+}
+
+impl Fates<'_> {
+    fn ranked(&self, ranked: &Ranked<'_>, place: usize) -> Option<HostExplanation> {
+        let steps = self.steps.iter().map(|contributions| contributions[place]).collect();
+        let (weight, first_tier) = (ranked.weights[place], ranked.first.contains(&place));
+        let host = ranked.hosts.name(place)?.clone();
+        Some(HostExplanation { host, outcome: Outcome::Ranked { weight, first_tier, steps } })
+    }
+}
+
+impl<'r> Journal<'r> for Fates<'r> {
+    const LISTENS: bool = true;
+
+    fn start(&mut self, field: &Field<'r>, _: &Inputs<'r>) {
+        self.before = field.clone();
+    }
+
+    fn begin(&mut self) {}
+
+    fn filter(&mut self, name: FilterName, _: Result<Effect, ()>, field: &Field<'r>) {
+        self.before.known.drop(&field.known);
+        self.before.strangers.retain(|stranger| !field.strangers.contains(stranger));
+        let known = self.before.known.iter().filter_map(|id| self.fleet.host(id)).map(|host| &host.name);
+        let gone = known.chain(self.before.strangers.iter().copied());
+        self.removed.extend(gone.map(|host| (host.clone(), name)));
+        self.before = field.clone();
+    }
+
+    fn survivors(&mut self, _: &Survivors<'r>) {}
+
+    fn weigher(&mut self, weighing: &Weighing<'_>) {
+        let (step, multiplier) = (weighing.step, weighing.multiplier);
+        let contribution =
+            |activation: &f64| Contribution { step, activation: *activation, added: multiplier * tanh(*activation) };
+        self.steps.extend(weighing.activations.map(|all| all.iter().map(contribution).collect()));
+    }
 }

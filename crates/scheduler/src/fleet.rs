@@ -1,4 +1,4 @@
-//! The hosts as a request sees them: the capacity view with a prepared row beside each host. Rows and view change
+//! The hosts as a request sees them: the capacity view with the columns of the steps beside it. View and columns change
 //! together, here and nowhere else.
 
 use std::collections::BTreeSet;
@@ -6,51 +6,34 @@ use std::collections::BTreeSet;
 use berth_capacity_view::{HostChange, HostId, HostState, View};
 use berth_core::{ClusterName, HostName, host::Host};
 
-use crate::{
-    row::Row,
-    symbols::{Symbol, Symbols},
-};
+use crate::columns::Columns;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fleet {
     pub(crate) view: View,
-    rows: Vec<Row>,
-    symbols: Symbols,
+    columns: Columns,
     withheld: BTreeSet<ClusterName>,
-}
-
-/// A host that a request may choose.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Candidate<'r> {
-    pub(crate) name: &'r HostName,
-    /// `None` for a host that a caller lists and that has no Hypervisor.
-    pub(crate) seen: Option<Seen<'r>>,
-}
-
-/// A host with a Hypervisor.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen<'r> {
-    pub(crate) id: HostId,
-    pub(crate) row: &'r Row,
-    pub(crate) state: &'r HostState,
-}
-
-impl<'r> Seen<'r> {
-    pub(crate) fn host(&self) -> &'r Host {
-        self.state.host()
-    }
 }
 
 impl Fleet {
     pub(crate) fn set_host(&mut self, host: Host) -> HostChange {
-        let row = Row::new(&host, &mut self.symbols, self.withheld.contains(&host.cluster));
-        let change = self.view.set_host(host);
-        let place = change.id.index();
-        if place >= self.rows.len() {
-            self.rows.resize_with(place + 1, Row::default);
+        let withheld = self.withheld.contains(&host.cluster);
+        if let Some((id, old)) = find(&self.view, &host.name) {
+            self.columns.write(id, Some(old.host()), &host, withheld);
+            return self.view.set_host(host);
         }
-        self.rows[place] = row;
+        let change = self.view.set_host(host);
+        if let Some(state) = self.view.state(change.id) {
+            self.columns.write(change.id, None, state.host(), withheld);
+        }
         change
+    }
+
+    pub(crate) fn remove_host(&mut self, name: &HostName) {
+        if let Some((id, state)) = find(&self.view, name) {
+            self.columns.forget(id, state.host());
+        }
+        self.view.remove_host(name);
     }
 
     /// Withholds the hosts of a cluster, or offers them again; returns the hosts that are offered again.
@@ -62,35 +45,23 @@ impl Fleet {
         let hosts = self.view.hosts().filter(|(_, state)| state.host().cluster == *cluster);
         let ids: Vec<HostId> = hosts.map(|(id, _)| id).collect();
         for id in &ids {
-            if let Some(row) = self.rows.get_mut(id.index()) {
-                row.withheld = withhold;
-            }
+            self.columns.withheld.set(*id, withhold);
         }
         if withhold { Vec::new() } else { ids }
     }
 
-    /// The symbol of a zone or trait that a request names.
-    pub(crate) fn symbol(&self, name: &str) -> Option<Symbol> {
-        self.symbols.get(name)
-    }
-
-    /// All hosts.
-    pub(crate) fn candidates(&self) -> impl Iterator<Item = Candidate<'_>> {
-        self.view.hosts().filter_map(|(id, state)| self.with(id, state))
+    pub(crate) fn columns(&self) -> &Columns {
+        &self.columns
     }
 
     /// The host in that place.
-    pub(crate) fn at(&self, id: HostId) -> Option<Candidate<'_>> {
-        self.with(id, self.view.state(id)?)
+    pub(crate) fn host(&self, id: HostId) -> Option<&Host> {
+        self.view.state(id).map(HostState::host)
     }
+}
 
-    /// The host of that name, with or without a Hypervisor.
-    pub(crate) fn named<'r>(&'r self, name: &'r HostName) -> Candidate<'r> {
-        self.view.id(name).and_then(|id| self.at(id)).unwrap_or(Candidate { name, seen: None })
-    }
-
-    fn with<'r>(&'r self, id: HostId, state: &'r HostState) -> Option<Candidate<'r>> {
-        let row = self.rows.get(id.index())?;
-        Some(Candidate { name: &state.host().name, seen: Some(Seen { id, row, state }) })
-    }
+/// The host of that name; a function of the view alone, so that the columns can be written beside it.
+fn find<'v>(view: &'v View, name: &HostName) -> Option<(HostId, &'v HostState)> {
+    let id = view.id(name)?;
+    Some((id, view.state(id)?))
 }

@@ -7,12 +7,15 @@
 
 mod built_in;
 mod call;
+mod columns;
 mod domain_names;
 mod engine;
 mod error;
 mod explain;
+mod field;
 mod fleet;
 mod intent;
+mod journal;
 mod order;
 mod params;
 mod pipeline;
@@ -24,8 +27,10 @@ mod scheduler;
 mod shipped;
 mod shortage;
 mod slot;
+mod standing;
 mod steps;
-mod symbols;
+mod survivors;
+mod tanh;
 #[cfg(test)]
 mod tests;
 mod trace;

@@ -1,9 +1,7 @@
 //! The order of hosts: first tier, then weight, then the tie-break (document 60 section 3.6 with B15). Nothing here
 //! depends on the order in which hosts are passed in.
 
-use std::cmp::Ordering;
-
-use crate::fleet::Candidate;
+use berth_core::HostName;
 
 /// How hosts of equal weight are ordered (document 60 section 3.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,59 +13,81 @@ pub enum TieBreak {
     Name,
 }
 
-/// A host with its weight.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Weighed<'r> {
-    pub(crate) host: Candidate<'r>,
-    pub(crate) weight: f64,
-    /// It comes before all hosts without this mark.
-    pub(crate) first: bool,
+/// Hosts to be put in order, each known by its place in the lists.
+pub(crate) struct Contest<'c, N> {
+    pub(crate) weights: &'c [f64],
+    /// The hosts that come before all others.
+    pub(crate) first: &'c [usize],
+    pub(crate) ties: Ties,
+    /// The name of a host.
+    pub(crate) name: N,
 }
 
-impl Weighed<'_> {
-    /// Better first; equal weights are equal here.
-    fn compare(&self, other: &Self) -> Ordering {
-        let weight = || other.weight.partial_cmp(&self.weight).unwrap_or(Ordering::Equal);
-        other.first.cmp(&self.first).then_with(weight)
+impl<'r, N: Fn(usize) -> &'r str> Contest<'_, N> {
+    /// The places of the hosts, best first, at most `limit` of them (0 keeps all).
+    pub(crate) fn order(&self, limit: usize) -> Vec<usize> {
+        if limit == 1 {
+            return self.best().into_iter().collect();
+        }
+        let mut order = self.sorted(self.first.iter().copied());
+        order.extend(self.sorted((0..self.weights.len()).filter(|place| !self.first.contains(place))));
+        if limit > 0 {
+            order.truncate(limit);
+        }
+        order
+    }
+
+    /// The first host, without putting the others in order.
+    fn best(&self) -> Option<usize> {
+        let all = || 0..self.weights.len();
+        if self.first.is_empty() { self.best_of(all()) } else { self.best_of(self.first.iter().copied()) }
+    }
+
+    fn best_of(&self, places: impl Iterator<Item = usize> + Clone) -> Option<usize> {
+        let weight = |place: usize| self.weights[place];
+        let most = places.clone().map(weight).fold(f64::NEG_INFINITY, f64::max);
+        let mut best = places.filter(|place| weight(*place) >= most);
+        let first = best.next()?;
+        let Some(second) = best.next() else { return Some(first) };
+        [first, second].into_iter().chain(best).map(|place| (self.tie(place), place)).min().map(|(_, place)| place)
+    }
+
+    fn sorted(&self, places: impl Iterator<Item = usize>) -> Vec<usize> {
+        let mut keys: Vec<(u64, usize)> = places.map(|place| (descending(self.weights[place]), place)).collect();
+        keys.sort_unstable();
+        for equal in keys.chunk_by_mut(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
+            equal.sort_by_cached_key(|(_, place)| self.tie(*place));
+        }
+        keys.into_iter().map(|(_, place)| place).collect()
+    }
+
+    fn tie(&self, place: usize) -> (u64, &'r str) {
+        self.ties.key((self.name)(place))
     }
 }
 
-/// Sorts the hosts, best first, and keeps at most `limit` of them (0 keeps all).
-pub(crate) fn sort(hosts: &mut Vec<Weighed<'_>>, limit: usize, ties: &Ties) {
-    if limit == 1 {
-        keep_best(hosts, ties);
-        return;
-    }
-    hosts.sort_unstable_by(Weighed::compare);
-    for equal in hosts.chunk_by_mut(|a, b| a.compare(b).is_eq()).filter(|equal| equal.len() > 1) {
-        equal.sort_by_cached_key(|weighed| ties.key(weighed));
-    }
-    if limit > 0 {
-        hosts.truncate(limit);
+/// Where a host stands: a smaller one is a better host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rank<'n> {
+    weight: u64,
+    tie: (u64, &'n str),
+}
+
+impl Rank<'_> {
+    /// The same host with another weight.
+    pub(crate) fn with(self, weight: f64) -> Self {
+        Self { weight: descending(weight), ..self }
     }
 }
 
-/// The same for a limit of one, in one pass.
-fn keep_best(hosts: &mut Vec<Weighed<'_>>, ties: &Ties) {
-    let Some(best) = hosts.iter().copied().min_by(Weighed::compare) else { return };
-    hosts.retain(|weighed| weighed.compare(&best).is_eq());
-    if hosts.len() > 1 {
-        let best = hosts.iter().copied().min_by_cached(|weighed| ties.key(weighed));
-        hosts.clear();
-        hosts.extend(best);
-    }
+/// A number that is the smaller the greater the weight; the same for 0 and -0.
+fn descending(weight: f64) -> u64 {
+    let bits = (weight + 0.0).to_bits();
+    if weight < 0.0 { bits } else { !bits & !(1 << 63) }
 }
-
-/// The minimum by a key that is dear to compute.
-trait MinByCached: Iterator + Sized {
-    fn min_by_cached<K: Ord>(self, key: impl Fn(&Self::Item) -> K) -> Option<Self::Item> {
-        self.map(|item| (key(&item), item)).min_by(|(a, _), (b, _)| a.cmp(b)).map(|(_, item)| item)
-    }
-}
-
-impl<I: Iterator> MinByCached for I {}
 
 /// The tie-break of one request.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Ties {
     by: TieBreak,
     /// The hash over the instance and the separator, from which each host's goes on.
@@ -79,8 +99,12 @@ impl Ties {
         Self { by, prefix: fnv1a64(fnv1a64(FNV_OFFSET, instance.as_bytes()), &[0]) }
     }
 
-    fn key<'r>(&self, weighed: &Weighed<'r>) -> (u64, &'r str) {
-        let name = weighed.host.name.as_str();
+    pub(crate) fn rank<'n>(&self, weight: f64, name: &'n HostName) -> Rank<'n> {
+        Rank { weight: descending(weight), tie: self.key(name.as_str()) }
+    }
+
+    /// Hosts of equal weight stand in the order of this.
+    fn key<'n>(&self, name: &'n str) -> (u64, &'n str) {
         match self.by {
             TieBreak::Hash => (fmix64(fnv1a64(self.prefix, name.as_bytes())), name),
             TieBreak::Name => (0, name),
@@ -103,38 +127,32 @@ fn fmix64(hash: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use berth_core::HostName;
+    use proptest::prelude::*;
 
     use super::*;
 
-    fn order(weights: &[(&str, f64, bool)], instance: &str, by: TieBreak, limit: usize) -> Vec<String> {
-        let names: Vec<HostName> = weights.iter().map(|(name, ..)| (*name).into()).collect();
-        let mut hosts: Vec<Weighed<'_>> = names
-            .iter()
-            .zip(weights)
-            .map(|(name, (_, weight, first))| Weighed {
-                host: Candidate { name, seen: None },
-                weight: *weight,
-                first: *first,
-            })
-            .collect();
-        sort(&mut hosts, limit, &Ties::new(by, instance));
-        hosts.iter().map(|weighed| weighed.host.name.to_string()).collect()
+    fn order(hosts: &[(&str, f64, bool)], instance: &str, by: TieBreak, limit: usize) -> Vec<String> {
+        let weights: Vec<f64> = hosts.iter().map(|(_, weight, _)| *weight).collect();
+        let first: Vec<usize> = (0..hosts.len()).filter(|place| hosts[*place].2).collect();
+        let name = |place: usize| hosts[place].0;
+        let contest = Contest { weights: &weights, first: &first, ties: Ties::new(by, instance), name };
+        contest.order(limit).into_iter().map(|place| hosts[place].0.to_owned()).collect()
     }
 
     #[test]
     fn document_60_section_3_6_hash() {
         assert_eq!(fnv1a64(FNV_OFFSET, b""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(fmix64(1), 0xb456_bcfc_34c2_cb2c);
-        let key = |instance: &str, host: &str| {
-            let name = HostName::from(host);
-            let weighed = Weighed { host: Candidate { name: &name, seen: None }, weight: 0.0, first: false };
-            Ties::new(TieBreak::Hash, instance).key(&weighed).0
-        };
-        let vm = "11111111-2222-3333-4444-555555555555";
-        assert_eq!(key(vm, "node001"), 0xd868_fe94_c21c_8ffc);
-        assert_eq!(key(vm, "node002"), 0x1bdb_31cf_845f_c5e3);
-        assert_eq!(key("cr-slot-0", "node003"), 0xc795_ef29_898a_9ac9);
+        let key = |instance: &str, host: &str| Ties::new(TieBreak::Hash, instance).key(host).0;
+        for (instance, keys) in [
+            (
+                "11111111-2222-3333-4444-555555555555",
+                [0xd868_fe94_c21c_8ffc_u64, 0x1bdb_31cf_845f_c5e3, 0x51a5_0d09_7dc5_f1d3],
+            ),
+            ("cr-slot-0", [0x6fc2_f7f2_2b86_5eb0, 0x515a_17be_9e97_7455, 0xc795_ef29_898a_9ac9]),
+        ] {
+            assert_eq!(["node001", "node002", "node003"].map(|host| key(instance, host)), keys, "{instance}");
+        }
     }
 
     #[test]
@@ -146,6 +164,7 @@ mod tests {
         assert_eq!(order(&equal, "cr-slot-0", TieBreak::Name, 0), ["node001", "node002", "node003"]);
         assert_eq!(order(&equal, "cr-slot-0", TieBreak::Hash, 1), ["node002"]);
         assert_eq!(order(&equal, "cr-slot-0", TieBreak::Hash, 2), ["node002", "node001"]);
+        assert_eq!(order(&[], "cr-slot-0", TieBreak::Hash, 1), [""; 0]);
     }
 
     #[test]
@@ -153,5 +172,27 @@ mod tests {
         let hosts = [("a", 0.5, false), ("b", 0.1, true), ("c", 0.9, false), ("d", 0.2, true)];
         assert_eq!(order(&hosts, "x", TieBreak::Hash, 0), ["d", "b", "c", "a"]);
         assert_eq!(order(&hosts, "x", TieBreak::Hash, 1), ["d"]);
+    }
+
+    fn weight() -> impl Strategy<Value = f64> {
+        prop_oneof![Just(0.0), Just(-0.0), Just(1.0), Just(-1.0), -2.0..2.0, -1e300..1e300]
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_is_that_of_the_document(weights in proptest::collection::vec((weight(), any::<bool>()), 0..12)) {
+            const NAMES: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+            let hosts: Vec<_> = NAMES.iter().zip(&weights).map(|(name, (weight, first))| (*name, *weight, *first)).collect();
+            let ties = Ties::new(TieBreak::Hash, "x");
+            let mut expected = hosts.clone();
+            expected.sort_by(|a, b| {
+                b.2.cmp(&a.2).then(b.1.partial_cmp(&a.1).unwrap()).then_with(|| ties.key(a.0).cmp(&ties.key(b.0)))
+            });
+            let expected: Vec<&str> = expected.iter().map(|host| host.0).collect();
+            for limit in [0, 1, 2, 5, 20] {
+                let kept = if limit == 0 { expected.len() } else { limit.min(expected.len()) };
+                prop_assert_eq!(order(&hosts, "x", TieBreak::Hash, limit), &expected[..kept]);
+            }
+        }
     }
 }

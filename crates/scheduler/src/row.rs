@@ -1,4 +1,5 @@
-//! What the filters ask of every host, worked out once when the Hypervisor changes and not once per request.
+//! What the filters ask of one host, worked out once when its Hypervisor changes and not once per request. How the
+//! answers of all hosts lie beside each other is in [`crate::columns`].
 
 use std::collections::BTreeSet;
 
@@ -6,8 +7,6 @@ use berth_core::{
     ProjectId,
     host::{Amounts, ConditionStatus, Host},
 };
-
-use crate::symbols::{Symbol, SymbolSet, Symbols};
 
 /// The kind of a host as far as flavors can ask for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,73 +17,41 @@ pub(crate) enum HypervisorType {
     Unknown,
 }
 
-/// Amounts as numbers to calculate weights with; beyond 2^53 the last bits do not matter for a ranking.
-#[derive(Clone, Copy, Debug, Default)]
+impl HypervisorType {
+    pub(crate) fn of(host: &Host) -> Self {
+        match host.capabilities.hypervisor_type.as_str() {
+            "ch" => Self::Ch,
+            "kvm" => Self::Qemu,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// Amounts as numbers to calculate weights with, NaN where the host does not say; beyond 2^53 the last bits do not
+/// matter for a ranking.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Figures {
-    pub(crate) memory: Option<f64>,
-    pub(crate) cpu: Option<f64>,
+    pub(crate) memory: f64,
+    pub(crate) cpu: f64,
+}
+
+impl Figures {
+    pub(crate) const UNKNOWN: Self = Self { memory: f64::NAN, cpu: f64::NAN };
 }
 
 impl From<Amounts> for Figures {
     #[expect(clippy::cast_precision_loss, reason = "a ranking needs no exact bytes")]
     fn from(amounts: Amounts) -> Self {
-        Self { memory: amounts.memory.map(|memory| memory.get() as f64), cpu: amounts.cpu.map(|cpu| cpu.get() as f64) }
-    }
-}
-
-/// What steps need of a host, side by side in memory: most hosts are judged without touching anything else.
-#[derive(Clone, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "one bit per independent question")]
-pub(crate) struct Row {
-    /// The conditions let VMs be placed (document 60 section 5.1).
-    pub(crate) in_service: bool,
-    /// `None` without a zone label.
-    pub(crate) zone: Option<Symbol>,
-    pub(crate) hypervisor: HypervisorType,
-    pub(crate) arch: Option<Symbol>,
-    pub(crate) traits: SymbolSet,
-    /// The projects that its aggregates admit (document 60 section 5.12); empty means all.
-    pub(crate) tenants: BTreeSet<ProjectId>,
-    /// It names the projects that may use it.
-    pub(crate) exclusive: bool,
-    /// Its capacity makes no sense, so it is not offered.
-    pub(crate) unreadable: bool,
-    /// `status.effectiveCapacity`.
-    pub(crate) capacity: Figures,
-    /// `status.allocation`.
-    pub(crate) allocation: Figures,
-    /// Its cluster has not been heard of for too long (document 60 B3).
-    pub(crate) withheld: bool,
-}
-
-impl Row {
-    pub(crate) fn new(host: &Host, symbols: &mut Symbols, withheld: bool) -> Self {
-        let mut traits = SymbolSet::default();
-        for name in &host.traits {
-            traits.insert(symbols.learn(name));
-        }
         Self {
-            in_service: in_service(host),
-            zone: (!host.zone.is_empty()).then(|| symbols.learn(host.zone.as_str())),
-            hypervisor: match host.capabilities.hypervisor_type.as_str() {
-                "ch" => HypervisorType::Ch,
-                "kvm" => HypervisorType::Qemu,
-                _ => HypervisorType::Unknown,
-            },
-            traits,
-            arch: Some(symbols.learn(&host.capabilities.cpu_arch)),
-            tenants: tenants(host),
-            exclusive: !host.allowed_projects.is_empty(),
-            unreadable: host.nonsense.is_some(),
-            capacity: host.effective_capacity.into(),
-            allocation: host.allocation.into(),
-            withheld,
+            memory: amounts.memory.map_or(f64::NAN, |memory| memory.get() as f64),
+            cpu: amounts.cpu.map_or(f64::NAN, |cpu| cpu.get() as f64),
         }
     }
 }
 
-/// A host that is still being set up has no `Ready` condition yet, but says `Onboarding` (document 60 B9).
-fn in_service(host: &Host) -> bool {
+/// The conditions let VMs be placed (document 60 section 5.1). A host that is still being set up has no `Ready`
+/// condition yet, but says `Onboarding` (B9).
+pub(crate) fn in_service(host: &Host) -> bool {
     let status = |name: &str| host.conditions.get(name).copied();
     let ready = match status("Ready") {
         Some(ready) => ready == ConditionStatus::True,
@@ -96,7 +63,8 @@ fn in_service(host: &Host) -> bool {
             .all(|name| matches!(status(name), None | Some(ConditionStatus::False)))
 }
 
-fn tenants(host: &Host) -> BTreeSet<ProjectId> {
+/// The projects that the aggregates of a host admit (document 60 section 5.12); empty means all.
+pub(crate) fn tenants(host: &Host) -> BTreeSet<ProjectId> {
     let metadata = host.aggregates.iter().flat_map(|aggregate| &aggregate.metadata);
     let lists = metadata.filter(|(key, _)| key.starts_with("filter_tenant_id")).map(|(_, value)| value);
     let projects = lists.flat_map(|list| list.split(',')).map(str::trim).filter(|project| !project.is_empty());

@@ -31,8 +31,8 @@ impl<'r> Run<'r> {
         self.events.borrow_mut().push(event);
     }
 
-    pub(crate) fn into_events(self) -> Vec<StepEvent> {
-        self.events.into_inner()
+    pub(crate) fn take_events(&self) -> Vec<StepEvent> {
+        self.events.take()
     }
 
     /// True when the intent is one of these; never without an intent.

@@ -53,7 +53,7 @@ impl Inner {
     }
 
     pub(super) fn remove_host(&mut self, name: &HostName) {
-        self.fleet.view.remove_host(name);
+        self.fleet.remove_host(name);
     }
 
     /// A slot with a host waits no more. If it has not asked for the host that was kept for it, somebody else has
@@ -100,7 +100,7 @@ impl Inner {
 
     pub(super) fn run(&self, request: &Request, scope: Scope<'_>) -> Result<Decision, SchedulerError> {
         let pipeline = self.settings.pipelines.get(request.pipeline_name()?)?;
-        engine::run(&pipeline, request, &self.fleet, scope, self.settings.tie_break)
+        engine::run(&pipeline, request, &self.fleet, scope, self.settings.tie_break, None)
     }
 
     pub(super) fn explain(&self, request: &Request) -> Result<Explanation, SchedulerError> {

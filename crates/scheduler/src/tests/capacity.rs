@@ -62,6 +62,16 @@ fn document_60_c2_unlock_and_lock() {
 }
 
 #[test]
+fn document_60_c3_pending_vm_takes_the_maximum_per_resource() {
+    let pending = slot("r", HOST, gib(8, 64), &[("a", gib(4, 32)), ("b", gib(2, 48))]);
+    let grown = slot("r", HOST, gib(8, 64), &[("a", gib(10, 80))]);
+    for (reservation, cpu, memory) in [(pending, 44 - 4, 352 - 48), (grown, 44, 352)] {
+        let fits = |cpu, memory| passes(&request(cpu, mib(memory), &[]), &[h1()], std::slice::from_ref(&reservation));
+        assert!(fits(cpu, memory) && !fits(cpu + 1, memory) && !fits(cpu, memory + 1), "{reservation:?}");
+    }
+}
+
+#[test]
 fn document_60_c4_moving_slot_with_u35_blocks_what_is_not_confirmed_on_each_host() {
     let moving = Reservation {
         target_host: Some("hb".into()),

@@ -263,6 +263,8 @@ fn document_60_section_5_13_live_migratable() {
     };
     assert_eq!(kept(&step("filter_live_migratable"), &ask("source"), &fleet), ["more", "source"]);
     assert_eq!(kept(&step("filter_live_migratable"), &ask(""), &fleet).len(), 4);
+    let bare = super::fleet(&[with_modes("source", "x", &[]), with_modes("same", "x", &[])], &[]);
+    assert_eq!(kept(&step("filter_live_migratable"), &ask("source"), &bare), ["same", "source"]);
     let failed = run(&pipeline(&[step("filter_live_migratable")], &[]), &ask("ghost"), &fleet).unwrap().failed;
     assert_eq!(failed.unwrap().to_string(), "filter_live_migratable failed: source host hypervisor not found");
 }
@@ -293,6 +295,113 @@ fn document_60_section_5_15_exclude_hosts() {
     let param = Param { key: "excludedHosts".to_owned(), string_list_value: list, ..Param::default() };
     assert_eq!(kept(&step("filter_exclude_hosts").with(param), &small(), &named(&["a", "b"])), ["b"]);
     assert_eq!(kept(&step("filter_exclude_hosts"), &small(), &named(&["a", "b"])), ["a", "b"]);
+}
+
+/// One request per column of the table.
+fn intents() -> [(&'static str, Option<Intent>); 9] {
+    [
+        ("none", None),
+        ("create", Some(Intent::Create)),
+        ("resize", Some(Intent::Resize)),
+        ("live", Some(Intent::LiveMigration)),
+        ("evacuate", Some(Intent::Evacuate)),
+        ("failover", Some(Intent::ReserveForFailover)),
+        ("reuse", Some(Intent::ReuseFailoverReservation)),
+        ("slot", Some(Intent::ReserveForCommittedResource)),
+        ("probe", Some(Intent::CapacityProbe)),
+    ]
+}
+
+#[test]
+fn document_60_section_4_1_which_filter_applies_to_which_intent() {
+    const ALL: &[&str] = &["none", "create", "resize", "live", "evacuate", "failover", "reuse", "slot", "probe"];
+    const VMS: &[&str] = &["none", "create", "resize", "live", "evacuate"];
+    const VMS_AND_SLOTS: &[&str] = &["none", "create", "resize", "live", "evacuate", "slot"];
+    let aggregate =
+        Aggregate { metadata: [("filter_tenant_id".to_owned(), "p9".to_owned())].into(), ..Aggregate::default() };
+    let mut bad = Host { zone: "other".into(), ..host("bad", gib(0, 0)) };
+    bad.conditions.insert("Ready".to_owned(), ConditionStatus::False);
+    bad.capabilities.hypervisor_type = "xen".to_owned();
+    (bad.aggregates, bad.allowed_projects) = (vec![aggregate], ["p9".into()].into());
+    bad.instances = [("v1".into(), true)].into();
+    let mut source = host("source", gib(8, 8));
+    source.capabilities.cpu_arch = "x".to_owned();
+    let fleet = fleet(&[bad, source], &[]);
+    let list = |key: &str, names: &[&str]| Param {
+        key: key.to_owned(),
+        string_list_value: Some(names.iter().map(|name| (*name).to_owned()).collect()),
+        ..Param::default()
+    };
+    let exclusive = step("filter_external_customer").with(list("domainNamePrefixes", &["iaas-"]));
+    for (filter, applies) in [
+        (step("filter_status_conditions"), ALL),
+        (step("filter_correct_az"), ALL),
+        (step("filter_host_instructions"), ALL),
+        (step("filter_image_properties"), VMS),
+        (step("filter_capabilities"), ALL),
+        (step("filter_has_requested_traits"), ALL),
+        (exclusive, VMS_AND_SLOTS),
+        (step("filter_has_accelerators"), ALL),
+        (step("filter_instance_group_affinity"), VMS),
+        (step("filter_instance_group_anti_affinity"), VMS),
+        (step("filter_has_enough_capacity"), ALL),
+        (step("filter_allowed_projects"), VMS_AND_SLOTS),
+        (step("filter_aggregate_metadata"), VMS_AND_SLOTS),
+        (step("filter_live_migratable"), &["live"][..]),
+        (step("filter_requested_destination"), VMS),
+        (step("filter_exclude_hosts").with(list("excludedHosts", &["bad"])), ALL),
+    ] {
+        let policy = if filter.name.contains("anti") { "anti-affinity" } else { "affinity" };
+        for (name, intent) in intents() {
+            let hints = intent.map_or_else(Hints::default, Hints::for_intent);
+            let ask = Request {
+                zone: "az".into(),
+                hints: hints.with("domain_name", "iaas-x").with("source_host", "source"),
+                ignore_hosts: vec!["bad".into()],
+                image_properties: [("img_hv_type".to_owned(), json!("vmware"))].into(),
+                group: Some(group(policy, &["v1"], &["source"])),
+                destination: Some(Destination { host: "source".into(), ..Destination::default() }),
+                ..request(1, 1024, &[("trait:A", "required"), ("accel:device_profile", "")])
+            };
+            let removes = !kept(&filter, &ask, &fleet).contains(&"bad".to_owned());
+            assert_eq!(removes, applies.contains(&name), "{} {name}", filter.name);
+        }
+    }
+}
+
+#[test]
+fn document_60_section_4_2_hosts_without_hypervisor_judged_by_name_or_by_active_steps() {
+    let listed = Candidates::Listed(vec![("ghost".into(), 0.0), ("spirit".into(), 0.0)]);
+    let destination = |host: &str, aggregates: &[&str]| {
+        let aggregates = aggregates.iter().map(|uuid| (*uuid).to_owned()).collect();
+        Some(Destination { host: host.into(), aggregates })
+    };
+    let hints = Hints::for_intent(Intent::LiveMigration).with("source_host", "a");
+    let ask = || Request { candidates: listed.clone(), ..small() };
+    for (name, ask, expected) in [
+        ("filter_host_instructions", Request { ignore_hosts: vec!["ghost".into()], ..ask() }, &["spirit"][..]),
+        ("filter_host_instructions", Request { force_hosts: vec!["ghost".into()], ..ask() }, &["ghost"]),
+        (
+            "filter_instance_group_affinity",
+            Request { group: Some(group("affinity", &[], &["ghost"])), ..ask() },
+            &["ghost"],
+        ),
+        (
+            "filter_instance_group_anti_affinity",
+            Request { group: Some(group("anti-affinity", &["v"], &[])), ..ask() },
+            &[],
+        ),
+        ("filter_requested_destination", Request { destination: destination("ghost", &[]), ..ask() }, &["ghost"]),
+        ("filter_requested_destination", Request { destination: destination("", &["u1"]), ..ask() }, &[]),
+        ("filter_live_migratable", Request { hints, ..ask() }, &[]),
+        (
+            "filter_image_properties",
+            Request { image_properties: [("img_hv_type".to_owned(), json!("vmware"))].into(), ..ask() },
+            &["ghost", "spirit"],
+        ),
+    ] {
+        assert_eq!(kept(&step(name), &ask, &named(&["a"])), expected, "{name}");
+    }
 }
 
 #[test]

@@ -3,11 +3,13 @@
 #![expect(clippy::cloned_ref_to_slice_refs, reason = "a list of one reads better in a table")]
 
 mod capacity;
+mod columns;
 mod filters;
 mod pins;
 mod properties;
 mod running;
 mod slots;
+mod traces;
 mod waiting;
 mod weighers;
 
@@ -106,7 +108,7 @@ pub(crate) fn pipeline(filters: &[StepSpec], weighers: &[StepSpec]) -> Pipeline 
 }
 
 pub(crate) fn run(pipeline: &Pipeline, request: &Request, fleet: &Fleet) -> Result<Decision, SchedulerError> {
-    engine::run(pipeline, request, fleet, Scope::Request, TieBreak::Name)
+    engine::run(pipeline, request, fleet, Scope::Request, TieBreak::Name, None)
 }
 
 /// The names of the hosts that one step keeps.

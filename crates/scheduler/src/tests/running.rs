@@ -2,46 +2,53 @@
 
 use super::*;
 use crate::{
-    Candidates, FilterName, Options,
-    order::Weighed,
+    Candidates, FilterName, Options, Outcome, explain,
+    field::Field,
     run::Run,
     shipped,
-    steps::{Check, Filter, Scores, Weigher},
+    steps::{Effect, Filter, Scores, Weigher},
+    survivors::Survivors,
 };
 
 /// Keeps the named hosts, or fails.
 #[derive(Debug)]
-struct Keeps(&'static str, Option<&'static [&'static str]>);
+pub(super) struct Keeps(pub(super) &'static str, pub(super) Option<&'static [&'static str]>);
 
 impl Filter for Keeps {
     fn name(&self) -> FilterName {
         FilterName { step: self.0, short: self.0 }
     }
 
-    fn prepare<'r>(&'r self, _: &'r Run<'r>) -> Result<Check<'r>, String> {
-        let names = self.1.ok_or("no data")?;
-        Ok(Check::keep(|host| names.contains(&host.name.as_str())))
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
+        let names: Vec<HostName> = self.1.ok_or("no data")?.iter().map(|name| (*name).into()).collect();
+        field.keep_named(run, &names.iter());
+        Ok(Effect::Done)
     }
 }
 
 /// Gives each named host its number.
 #[derive(Debug)]
-struct Gives(&'static [(&'static str, f64)]);
+pub(super) struct Gives(pub(super) &'static [(&'static str, f64)]);
 
 impl Weigher for Gives {
     fn name(&self) -> &'static str {
         "gives"
     }
 
-    fn prepare<'r>(&'r self, _: &'r Run<'r>, _: &[Weighed<'r>]) -> Scores<'r> {
-        Scores::each(|host| {
-            let found = self.0.iter().find(|(name, _)| *name == host.name.as_str());
+    fn statistic(&self) -> Option<&'static str> {
+        Some("given")
+    }
+
+    fn weigh(&self, _: &Run<'_>, hosts: &Survivors<'_>) -> Scores {
+        let given = |place| {
+            let found = self.0.iter().find(|(name, _)| hosts.name(place).is_some_and(|host| host.as_str() == *name));
             found.map_or(f64::NAN, |(_, activation)| *activation)
-        })
+        };
+        Scores::Each((0..hosts.len()).map(given).collect())
     }
 }
 
-fn custom(filters: Vec<Keeps>, weighers: Vec<(Gives, f64)>) -> Pipeline {
+pub(super) fn custom(filters: Vec<Keeps>, weighers: Vec<(Gives, f64)>) -> Pipeline {
     Pipeline {
         name: "custom".to_owned(),
         ignore_preselection: false,
@@ -50,7 +57,7 @@ fn custom(filters: Vec<Keeps>, weighers: Vec<(Gives, f64)>) -> Pipeline {
     }
 }
 
-fn listed(hosts: &[(&str, f64)]) -> Request {
+pub(super) fn listed(hosts: &[(&str, f64)]) -> Request {
     let candidates = hosts.iter().map(|(host, weight)| ((*host).into(), *weight)).collect();
     Request { candidates: Candidates::Listed(candidates), ..request(1, 1024, &[]) }
 }
@@ -59,13 +66,26 @@ fn decide(pipeline: &Pipeline, request: &Request) -> Decision {
     run(pipeline, request, &Fleet::default()).unwrap()
 }
 
+/// The hosts with their weights, best first.
+#[track_caller]
+fn expect(pipeline: &Pipeline, request: &Request, expected: &[(&str, f64)]) {
+    let explanation = explain::explain(pipeline, request, &Fleet::default(), TieBreak::Name).unwrap();
+    assert_eq!(explanation.hosts.len(), expected.len());
+    for (host, (name, expected)) in explanation.hosts.iter().zip(expected) {
+        let Outcome::Ranked { weight, .. } = &host.outcome else { unreachable!("{host:?}") };
+        assert_eq!(host.host.as_str(), *name);
+        assert!((weight - expected).abs() < 1e-12, "{name}: {weight} is not {expected}");
+    }
+}
+
 #[test]
 fn document_60_section_3_10_e1_multipliers() {
     let a = Gives(&[("n1", 1.0), ("n2", 0.5), ("n3", 0.0)]);
     let b = Gives(&[("n1", 0.9), ("n2", 0.2), ("n3", 0.1)]);
     let pipeline = custom(vec![], vec![(a, 1.0), (b, -1.0)]);
-    let decision = decide(&pipeline, &listed(&[("n1", 0.0), ("n2", 0.0), ("n3", 0.0)]));
-    assert_eq!(names(&decision.hosts), ["n2", "n1", "n3"]);
+    let ask = listed(&[("n1", 0.0), ("n2", 0.0), ("n3", 0.0)]);
+    assert_eq!(names(&decide(&pipeline, &ask).hosts), ["n2", "n1", "n3"]);
+    expect(&pipeline, &ask, &[("n2", 0.264_741_837_035), ("n1", 0.045_296_285_757), ("n3", -0.099_667_994_625)]);
 }
 
 #[test]
@@ -74,12 +94,15 @@ fn document_60_section_3_10_e2_saturation() {
     assert_eq!(names(&decide(&custom(vec![], vec![]), &ask).hosts), ["n3", "n2", "n1"]);
     let nothing = custom(vec![], vec![(Gives(&[("n1", 0.0), ("n2", 0.0), ("n3", 0.0)]), 1.0)]);
     assert_eq!(names(&decide(&nothing, &ask).hosts), ["n1", "n2", "n3"], "all tie, the name decides");
+    expect(&nothing, &ask, &[("n1", 1.0), ("n2", 1.0), ("n3", 1.0)]);
 }
 
 #[test]
 fn document_60_section_3_10_e3_input_weight_against_weigher() {
     let pipeline = custom(vec![], vec![(Gives(&[("n1", 0.3), ("n2", 0.1)]), 2.0)]);
-    assert_eq!(names(&decide(&pipeline, &listed(&[("n1", 0.2), ("n2", 0.9)])).hosts), ["n2", "n1"]);
+    let ask = listed(&[("n1", 0.2), ("n2", 0.9)]);
+    assert_eq!(names(&decide(&pipeline, &ask).hosts), ["n2", "n1"]);
+    expect(&pipeline, &ask, &[("n2", 0.915_633_859_449), ("n1", 0.780_000_545_128)]);
 }
 
 #[test]
@@ -188,4 +211,41 @@ fn b3_hosts_of_a_withheld_cluster_are_not_offered() {
     assert_eq!((decision.hosts.len(), decision.removed.to_string().as_str()), (0, "2 hosts; cluster not reachable 2"));
     assert_eq!(fleet.withhold(&cluster, false).len(), 2);
     assert_eq!(names(&run(&pipeline, &ask, &fleet).unwrap().hosts), ["a", "b"]);
+}
+
+#[test]
+fn u6_internal_requests_choose_among_the_hosts_that_they_list() {
+    let all = Pipeline { ignore_preselection: true, ..custom(vec![], vec![]) };
+    let fleet = fleet(&["a", "b", "c"].map(|name| host(name, gib(8, 8))), &[]);
+    let hosts = |request: &Request| names(&run(&all, request, &fleet).unwrap().hosts);
+    let ask = listed(&[("c", 1.0), ("ghost", 9.0), ("b", 7.0), ("c", 2.0)]);
+    for intent in [
+        Intent::ReserveForFailover,
+        Intent::ReuseFailoverReservation,
+        Intent::ReserveForCommittedResource,
+        Intent::CapacityProbe,
+    ] {
+        let ask = with_intent(ask.clone(), intent);
+        assert_eq!(hosts(&ask), ["b", "c"], "{intent}: the weights of the caller do not count");
+        assert_eq!(run(&all, &ask, &fleet).unwrap().removed.hosts, 2, "{intent}");
+        let everywhere = Request { candidates: Candidates::All, ..ask.clone() };
+        assert_eq!(hosts(&everywhere), ["a", "b", "c"], "{intent}");
+        let options = Options { max_candidates: 1, ..Options::default() };
+        assert_eq!(hosts(&Request { options, ..ask }), ["b"], "{intent}");
+    }
+    for intent in [Intent::Create, Intent::Rebuild, Intent::Resize, Intent::LiveMigration, Intent::Evacuate] {
+        assert_eq!(hosts(&with_intent(ask.clone(), intent)), ["a", "b", "c"], "{intent}");
+    }
+    assert_eq!(hosts(&ask), ["a", "b", "c"], "Nova's list is only what it would choose from itself");
+}
+
+#[test]
+fn document_60_section_14_2_b2_the_general_purpose_pipeline_and_a_flavor_without_vcpus() {
+    let fleet = fleet(&["a", "b", "c"].map(|name| host(name, gib(8, 8))), &[]);
+    let pipeline = crate::Pipelines::shipped().get(shipped::GENERAL_PURPOSE).unwrap();
+    let decision = run(&pipeline, &request(0, 1024, &[]), &fleet).unwrap();
+    assert!(decision.hosts.is_empty());
+    let failed: Vec<_> = decision.events.iter().filter(|event| event.event == "step_failed").collect();
+    assert_eq!((failed.len(), failed[0].step), (1, "filter_has_enough_capacity"));
+    assert_eq!(decision.removed.to_string(), "3 hosts; capacity 3");
 }

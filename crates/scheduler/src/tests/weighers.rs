@@ -3,7 +3,7 @@
 use super::*;
 use crate::{Candidates, InstanceGroup, Outcome, Param, explain};
 
-const TOLERANCE: f64 = 1e-9;
+const TOLERANCE: f64 = 1e-12;
 
 fn sml() -> Vec<Host> {
     [("s", 512, 128), ("m", 1024, 256), ("l", 2048, 1024)]
@@ -71,6 +71,21 @@ fn document_60_section_7_8_w1_with_d6() {
 }
 
 #[test]
+fn document_60_section_7_8_table_of_activations_with_d6() {
+    let explanation =
+        explain::explain(&pipeline(&[], &general_purpose()), &vm(), &fleet(&sml(), &[]), TieBreak::Name).unwrap();
+    for (host, (name, small, full)) in
+        explanation.hosts.iter().zip([("s", 1.0, 0.375), ("m", 2.0 / 3.0, 0.3125), ("l", 0.0, 0.531_25)])
+    {
+        let Outcome::Ranked { weight, steps, .. } = &host.outcome else { unreachable!() };
+        assert_eq!(host.host.as_str(), name);
+        assert!((steps[0].activation - small).abs() < TOLERANCE && (steps[1].activation - full).abs() < TOLERANCE);
+        assert!((steps[0].added - small.tanh()).abs() < TOLERANCE && (steps[1].added + full.tanh()).abs() < TOLERANCE);
+        assert!((weight - small.tanh() + full.tanh()).abs() < TOLERANCE, "{name}");
+    }
+}
+
+#[test]
 fn document_60_section_7_8_w1_the_range_is_that_of_the_remaining_hosts() {
     let ask = Request { ignore_hosts: vec!["s".into()], ..vm() };
     let filters = [StepSpec::new("filter_host_instructions")];
@@ -90,6 +105,10 @@ fn document_60_section_7_8_w2_with_b15_the_own_failover_slot_comes_first() {
     let evacuated = with_intent(vm(), Intent::Evacuate);
     let decision = run(&pipeline(&[], &steps), &evacuated, &fleet).unwrap();
     assert_eq!((names(&decision.hosts), decision.first_tier), (vec!["l".into(), "s".into(), "m".into()], 1));
+    let base = ranked(&general_purpose(), &vm(), &fleet);
+    let (own, other) = (1_f64.tanh(), 0.1_f64.tanh());
+    let weights = [("l", base[2].1 + own), ("s", base[0].1 + other), ("m", base[1].1 + other)];
+    expect(&ranked(&steps, &evacuated, &fleet), &weights);
     let order: Vec<String> = ranked(&steps, &vm(), &fleet).into_iter().map(|(host, _)| host).collect();
     assert_eq!(order, ["s", "m", "l"], "only for evacuations");
 }
@@ -124,9 +143,9 @@ fn document_60_section_7_8_w4_soft_anti_affinity() {
     let ask = |policy| Request { group: Some(group(policy)), ..vm() };
     expect(
         &ranked(&steps, &ask("soft-anti-affinity"), &fleet),
-        &[("c", 0.0), ("b", -0.761_594_156), ("a", -0.964_027_580)],
+        &[("c", 0.0), ("b", -1_f64.tanh()), ("a", -2_f64.tanh())],
     );
-    expect(&ranked(&steps, &ask("soft-affinity"), &fleet)[..1], &[("a", 0.964_027_580)]);
+    expect(&ranked(&steps, &ask("soft-affinity"), &fleet)[..1], &[("a", 2_f64.tanh())]);
     expect(&ranked(&steps, &ask("affinity"), &fleet), &[("a", 0.0), ("b", 0.0), ("c", 0.0)]);
 }
 

@@ -3,8 +3,9 @@
 
 use crate::{
     FilterName,
+    field::Field,
     run::Run,
-    steps::{Check, Filter},
+    steps::{Effect, Filter},
 };
 
 #[derive(Debug)]
@@ -15,13 +16,13 @@ impl Filter for AggregateMetadata {
         super::name("filter_aggregate_metadata", "aggregate metadata")
     }
 
-    fn prepare<'r>(&'r self, run: &'r Run<'r>) -> Result<Check<'r>, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
         if run.is_for(&super::NOT_A_VM) {
-            return Ok(Check::Skip);
+            return Ok(Effect::Skipped);
         }
-        let project = &run.request.project;
-        Ok(Check::keep(move |candidate| {
-            candidate.seen.is_none_or(|seen| seen.row.tenants.is_empty() || seen.row.tenants.contains(project))
-        }))
+        let (columns, project) = (run.fleet.columns(), &run.request.project);
+        let admits = |id| columns.tenants(id).is_none_or(|tenants| tenants.contains(project));
+        field.known.retain_among(&columns.tenanted, admits);
+        Ok(Effect::Done)
     }
 }

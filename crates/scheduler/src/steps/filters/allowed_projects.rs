@@ -2,8 +2,9 @@
 
 use crate::{
     FilterName,
+    field::Field,
     run::Run,
-    steps::{Check, Filter},
+    steps::{Effect, Filter},
 };
 
 #[derive(Debug)]
@@ -14,13 +15,13 @@ impl Filter for AllowedProjects {
         super::name("filter_allowed_projects", "allowed projects")
     }
 
-    fn prepare<'r>(&'r self, run: &'r Run<'r>) -> Result<Check<'r>, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
         let project = &run.request.project;
         if run.is_for(&super::NOT_A_VM) || project.is_empty() {
-            return Ok(Check::Skip);
+            return Ok(Effect::Skipped);
         }
-        Ok(Check::keep(move |candidate| {
-            candidate.seen.is_none_or(|seen| !seen.row.exclusive || seen.host().allowed_projects.contains(project))
-        }))
+        let admits = |id| run.fleet.host(id).is_none_or(|host| host.allowed_projects.contains(project));
+        field.known.retain_among(&run.fleet.columns().exclusive, admits);
+        Ok(Effect::Done)
     }
 }

@@ -1,14 +1,16 @@
 //! Keeps hosts that provide the capabilities that the flavor asks for (document 60 section 5.5). The type of the
 //! hypervisor is compared without case, as everywhere else (B11), the architecture exactly.
 
+use berth_capacity_view::{HostId, HostSet};
+
 use crate::{
     FilterName,
-    fleet::{Fleet, Seen},
+    columns::Columns,
+    field::Field,
     request::HYPERVISOR_TYPE,
     row::HypervisorType,
     run::{Run, StepEvent},
-    steps::{Check, Filter},
-    symbols::Symbol,
+    steps::{Effect, Filter},
 };
 
 const CPU_ARCH: &str = "capabilities:cpu_arch";
@@ -24,56 +26,42 @@ impl Filter for Capabilities {
         super::name("filter_capabilities", "capabilities")
     }
 
-    fn prepare<'r>(&'r self, run: &'r Run<'r>) -> Result<Check<'r>, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
         let specs = run.request.flavor.extra_specs.iter();
-        let wanted: Vec<(&str, &str)> = specs
-            .filter(|(key, _)| key.starts_with("capabilities:"))
-            .map(|(key, value)| (key.as_str(), value.as_str()))
-            .collect();
-        let uses_operators = wanted.iter().any(|(_, value)| OPERATORS.iter().any(|op| value.contains(op)));
-        if wanted.is_empty() || uses_operators {
-            return Ok(Check::Skip);
+        let wanted = || specs.clone().filter(|(key, _)| key.starts_with("capabilities:"));
+        let uses_operators = wanted().any(|(_, value)| OPERATORS.iter().any(|op| value.contains(op)));
+        if wanted().next().is_none() || uses_operators {
+            return Ok(Effect::Skipped);
         }
-        let wanted = Wanted::new(run.fleet, &wanted);
-        Ok(Check::keep(move |candidate| candidate.seen.is_some_and(|seen| wanted.provided_by(run, &seen))))
+        let unknown = run.fleet.columns().kind(HypervisorType::Unknown);
+        for id in unknown.iter().filter(|id| field.known.has(*id)) {
+            self.report_unknown(run, id);
+        }
+        field.drop(unknown);
+        for (key, value) in wanted() {
+            field.keep(providing(run.fleet.columns(), key, value));
+        }
+        Ok(Effect::Done)
     }
 }
 
-/// The wish, read once per request.
-struct Wanted {
-    hypervisor: Option<HypervisorType>,
-    arch: Option<Symbol>,
-    impossible: bool,
+impl Capabilities {
+    fn report_unknown(&self, run: &Run<'_>, id: HostId) {
+        let kind = run.fleet.host(id).map(|host| host.capabilities.hypervisor_type.clone());
+        run.report(StepEvent {
+            step: self.name().step,
+            event: "filter_capabilities_unknown_hypervisor_type",
+            label: kind.map(|kind| ("hypervisor_type", kind)),
+        });
+    }
 }
 
-impl Wanted {
-    fn new(fleet: &Fleet, specs: &[(&str, &str)]) -> Self {
-        let mut wanted = Self { hypervisor: None, arch: None, impossible: false };
-        for (key, value) in specs {
-            match *key {
-                HYPERVISOR_TYPE if value.eq_ignore_ascii_case("ch") => wanted.hypervisor = Some(HypervisorType::Ch),
-                HYPERVISOR_TYPE if value.eq_ignore_ascii_case("qemu") => wanted.hypervisor = Some(HypervisorType::Qemu),
-                CPU_ARCH => {
-                    wanted.arch = fleet.symbol(value);
-                    wanted.impossible |= wanted.arch.is_none();
-                }
-                _ => wanted.impossible = true,
-            }
-        }
-        wanted
-    }
-
-    fn provided_by(&self, run: &Run<'_>, seen: &Seen<'_>) -> bool {
-        if seen.row.hypervisor == HypervisorType::Unknown {
-            run.report(StepEvent {
-                step: "filter_capabilities",
-                event: "filter_capabilities_unknown_hypervisor_type",
-                label: Some(("hypervisor_type", seen.host().capabilities.hypervisor_type.clone())),
-            });
-            return false;
-        }
-        !self.impossible
-            && self.hypervisor.is_none_or(|wanted| wanted == seen.row.hypervisor)
-            && (self.arch.is_none() || self.arch == seen.row.arch)
+/// The hosts that provide what one extra spec asks for. An unknown key or value is provided by none.
+fn providing<'c>(columns: &'c Columns, key: &str, value: &str) -> &'c HostSet {
+    match key {
+        HYPERVISOR_TYPE if value.eq_ignore_ascii_case("ch") => columns.kind(HypervisorType::Ch),
+        HYPERVISOR_TYPE if value.eq_ignore_ascii_case("qemu") => columns.kind(HypervisorType::Qemu),
+        CPU_ARCH => columns.archs.get(value),
+        _ => HostSet::none(),
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::{
     FilterName,
+    field::Field,
     run::Run,
-    steps::{Check, Filter},
+    steps::{Effect, Filter},
 };
 
 #[derive(Debug)]
@@ -14,12 +15,12 @@ impl Filter for CorrectAz {
         super::name("filter_correct_az", "zone")
     }
 
-    fn prepare<'r>(&'r self, run: &'r Run<'r>) -> Result<Check<'r>, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
         let zone = &run.request.zone;
         if zone.is_empty() {
-            return Ok(Check::Skip);
+            return Ok(Effect::Skipped);
         }
-        let wanted = run.fleet.symbol(zone.as_str());
-        Ok(Check::keep(move |candidate| wanted.is_some() && candidate.seen.is_some_and(|seen| seen.row.zone == wanted)))
+        field.keep(run.fleet.columns().zones.get(zone.as_str()));
+        Ok(Effect::Done)
     }
 }

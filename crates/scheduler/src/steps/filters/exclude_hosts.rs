@@ -7,9 +7,10 @@ use serde::Deserialize;
 
 use crate::{
     FilterName,
+    field::Field,
     params::{self, Param},
     run::Run,
-    steps::{Check, Filter},
+    steps::{Effect, Filter},
 };
 
 #[derive(Debug, Default, Deserialize)]
@@ -27,10 +28,11 @@ impl Filter for ExcludeHosts {
         super::name("filter_exclude_hosts", "excluded hosts")
     }
 
-    fn prepare<'r>(&'r self, _: &'r Run<'r>) -> Result<Check<'r>, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
         if self.excluded_hosts.is_empty() {
-            return Ok(Check::Skip);
+            return Ok(Effect::Skipped);
         }
-        Ok(Check::keep(|candidate| !self.excluded_hosts.contains(candidate.name)))
+        field.drop_named(run, &self.excluded_hosts.iter());
+        Ok(Effect::Done)
     }
 }

@@ -5,10 +5,11 @@ use serde::Deserialize;
 
 use crate::{
     FilterName,
+    field::Field,
     intent::DOMAIN_NAME,
     params::{self, Param},
     run::Run,
-    steps::{Check, Filter},
+    steps::{Effect, Filter},
 };
 
 const EXCLUSIVE: &str = "CUSTOM_EXTERNAL_CUSTOMER_EXCLUSIVE";
@@ -40,14 +41,12 @@ impl Filter for ExternalCustomer {
         super::name("filter_external_customer", "external customer")
     }
 
-    fn prepare<'r>(&'r self, run: &'r Run<'r>) -> Result<Check<'r>, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
         let external = run.request.hints.get(DOMAIN_NAME).is_ok_and(|domain| self.is_external(domain));
         if run.is_for(&super::NOT_A_VM) || !external {
-            return Ok(Check::Skip);
+            return Ok(Effect::Skipped);
         }
-        let exclusive = run.fleet.symbol(EXCLUSIVE);
-        Ok(Check::keep(move |candidate| {
-            exclusive.is_some_and(|exclusive| candidate.seen.is_some_and(|seen| seen.row.traits.has(exclusive)))
-        }))
+        field.keep(run.fleet.columns().traits.get(EXCLUSIVE));
+        Ok(Effect::Done)
     }
 }

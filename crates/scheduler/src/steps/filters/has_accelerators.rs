@@ -2,8 +2,9 @@
 
 use crate::{
     FilterName,
+    field::Field,
     run::Run,
-    steps::{Check, Filter},
+    steps::{Effect, Filter},
 };
 
 #[derive(Debug)]
@@ -14,13 +15,11 @@ impl Filter for HasAccelerators {
         super::name("filter_has_accelerators", "accelerators")
     }
 
-    fn prepare<'r>(&'r self, run: &'r Run<'r>) -> Result<Check<'r>, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
         if run.extra_spec("accel:device_profile").is_none() {
-            return Ok(Check::Skip);
+            return Ok(Effect::Skipped);
         }
-        let accelerators = run.fleet.symbol("COMPUTE_ACCELERATORS");
-        Ok(Check::keep(move |candidate| {
-            accelerators.is_some_and(|wanted| candidate.seen.is_some_and(|seen| seen.row.traits.has(wanted)))
-        }))
+        field.keep(run.fleet.columns().traits.get("COMPUTE_ACCELERATORS"));
+        Ok(Effect::Done)
     }
 }

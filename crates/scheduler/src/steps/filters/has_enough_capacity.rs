@@ -6,10 +6,11 @@ use serde::Deserialize;
 
 use crate::{
     FilterName, ReservationType,
+    field::Field,
     params::{self, Param},
     run::Run,
     steps::{
-        Check, Filter,
+        Effect, Filter,
         question::{self, Extra},
     },
 };
@@ -38,7 +39,7 @@ impl Filter for HasEnoughCapacity {
         super::name("filter_has_enough_capacity", "capacity")
     }
 
-    fn prepare<'r>(&'r self, run: &'r Run<'r>) -> Result<Check<'r>, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
         let size = run.request.size;
         if size.cpu.get() <= 0 {
             return Err("flavor has 0 vcpus".to_owned());
@@ -46,14 +47,14 @@ impl Filter for HasEnoughCapacity {
         if size.memory.get() <= 0 {
             return Err("flavor has 0 memory".to_owned());
         }
-        let need = run.request.need();
         let owner = question::owner(run, &self.extra);
         let rooms = run.fleet.view.rooms(&question::question(run, &self.extra, owner.as_ref()));
-        Ok(Check::keep(move |candidate| {
-            candidate.seen.is_some_and(|seen| {
-                // The engine counts hosts with unreadable capacity apart from full ones.
-                seen.row.unreadable || rooms.at(seen.id, seen.state).is_some_and(|room| need.fits(room))
-            })
-        }))
+        // The engine counts hosts with unreadable capacity apart from full ones.
+        let mut unreadable = run.fleet.columns().unreadable.clone();
+        unreadable.keep(&field.known);
+        rooms.keep_fitting(run.request.need(), &mut field.known);
+        field.known.add(&unreadable);
+        field.strangers.clear();
+        Ok(Effect::Done)
     }
 }

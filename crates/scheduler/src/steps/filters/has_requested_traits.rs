@@ -2,10 +2,9 @@
 
 use crate::{
     FilterName,
-    fleet::Seen,
+    field::Field,
     run::Run,
-    steps::{Check, Filter},
-    symbols::Symbol,
+    steps::{Effect, Filter},
 };
 
 #[derive(Debug)]
@@ -16,48 +15,19 @@ impl Filter for HasRequestedTraits {
         super::name("filter_has_requested_traits", "traits")
     }
 
-    fn prepare<'r>(&'r self, run: &'r Run<'r>) -> Result<Check<'r>, String> {
-        let mut wanted = Wanted::default();
-        for (key, value) in &run.request.flavor.extra_specs {
-            let Some(name) = key.strip_prefix("trait:") else { continue };
-            wanted.add(value, run.fleet.symbol(name));
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
+        let specs = run.request.flavor.extra_specs.iter();
+        let traits = specs.filter_map(|(key, value)| Some((key.strip_prefix("trait:")?, value.as_str())));
+        let mut effect = Effect::Skipped;
+        for (name, wish) in traits.filter(|(_, wish)| ["required", "forbidden"].contains(wish)) {
+            let hosts = run.fleet.columns().traits.get(name);
+            if wish == "required" {
+                field.keep(hosts);
+            } else {
+                field.drop(hosts);
+            }
+            effect = Effect::Done;
         }
-        if wanted.is_nothing() {
-            return Ok(Check::Skip);
-        }
-        Ok(Check::keep(move |candidate| candidate.seen.is_some_and(|seen| wanted.provided_by(&seen))))
-    }
-}
-
-#[derive(Default)]
-struct Wanted {
-    required: Vec<Symbol>,
-    forbidden: Vec<Symbol>,
-    /// A required trait that no host has.
-    impossible: bool,
-    /// A forbidden trait that no host has: the filter still removes hosts without a Hypervisor.
-    idle: bool,
-}
-
-impl Wanted {
-    fn add(&mut self, value: &str, symbol: Option<Symbol>) {
-        match (value, symbol) {
-            ("required", Some(symbol)) => self.required.push(symbol),
-            ("required", None) => self.impossible = true,
-            ("forbidden", Some(symbol)) => self.forbidden.push(symbol),
-            ("forbidden", None) => self.idle = true,
-            _ => {}
-        }
-    }
-
-    fn is_nothing(&self) -> bool {
-        self.required.is_empty() && self.forbidden.is_empty() && !self.impossible && !self.idle
-    }
-
-    fn provided_by(&self, seen: &Seen<'_>) -> bool {
-        let traits = &seen.row.traits;
-        !self.impossible
-            && self.required.iter().all(|symbol| traits.has(*symbol))
-            && !self.forbidden.iter().any(|symbol| traits.has(*symbol))
+        Ok(effect)
     }
 }

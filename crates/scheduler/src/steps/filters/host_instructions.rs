@@ -1,13 +1,10 @@
 //! Obeys the lists of hosts to ignore and to force (document 60 section 5.3); an empty list forces nothing (B10).
 
-use std::collections::BTreeSet;
-
-use berth_core::HostName;
-
 use crate::{
     FilterName,
+    field::Field,
     run::Run,
-    steps::{Check, Filter},
+    steps::{Effect, Filter},
 };
 
 #[derive(Debug)]
@@ -18,14 +15,15 @@ impl Filter for HostInstructions {
         super::name("filter_host_instructions", "host instructions")
     }
 
-    fn prepare<'r>(&'r self, run: &'r Run<'r>) -> Result<Check<'r>, String> {
-        let ignored: BTreeSet<&HostName> = run.request.ignore_hosts.iter().collect();
-        let forced: BTreeSet<&HostName> = run.request.force_hosts.iter().collect();
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
+        let (ignored, forced) = (&run.request.ignore_hosts, &run.request.force_hosts);
         if ignored.is_empty() && forced.is_empty() {
-            return Ok(Check::Skip);
+            return Ok(Effect::Skipped);
         }
-        Ok(Check::keep(move |candidate| {
-            !ignored.contains(candidate.name) && (forced.is_empty() || forced.contains(candidate.name))
-        }))
+        field.drop_named(run, &ignored.iter());
+        if !forced.is_empty() {
+            field.keep_named(run, &forced.iter());
+        }
+        Ok(Effect::Done)
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::{
     FilterName, Intent,
+    field::Field,
     run::{Run, StepEvent},
-    steps::{Check, Filter},
+    steps::{Effect, Filter},
 };
 
 #[derive(Debug)]
@@ -14,20 +15,23 @@ impl Filter for ImageProperties {
         super::name("filter_image_properties", "image")
     }
 
-    fn prepare<'r>(&'r self, run: &'r Run<'r>) -> Result<Check<'r>, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
         if run.is_for(&super::NOT_A_VM_OR_SLOT) {
-            return Ok(Check::Skip);
+            return Ok(Effect::Skipped);
         }
         match image_type(run).as_deref() {
-            Some("kvm") => Ok(Check::Skip),
-            Some("vmware" | "baremetal") => Ok(Check::keep(|candidate| candidate.seen.is_none())),
+            Some("kvm") => Ok(Effect::Skipped),
+            Some("vmware" | "baremetal") => {
+                field.known.clear();
+                Ok(Effect::Done)
+            }
             _ => {
                 run.report(StepEvent {
                     step: self.name().step,
                     event: "image_properties_hv_type_undetermined",
                     label: Some(("intent", run.intent.map_or("unknown", Intent::as_str).to_owned())),
                 });
-                Ok(Check::Skip)
+                Ok(Effect::Skipped)
             }
         }
     }

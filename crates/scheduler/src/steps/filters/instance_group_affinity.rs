@@ -2,8 +2,9 @@
 
 use crate::{
     FilterName,
+    field::Field,
     run::Run,
-    steps::{Check, Filter},
+    steps::{Effect, Filter},
 };
 
 #[derive(Debug)]
@@ -14,13 +15,14 @@ impl Filter for InstanceGroupAffinity {
         super::name("filter_instance_group_affinity", "affinity")
     }
 
-    fn prepare<'r>(&'r self, run: &'r Run<'r>) -> Result<Check<'r>, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
         let group = run.request.group.as_ref().filter(|group| group.policy == "affinity" && !group.hosts.is_empty());
         match group {
             Some(group) if !run.is_for(&super::NOT_A_VM_OR_SLOT) => {
-                Ok(Check::keep(|candidate| group.hosts.contains(candidate.name)))
+                field.keep_named(run, &group.hosts.iter());
+                Ok(Effect::Done)
             }
-            _ => Ok(Check::Skip),
+            _ => Ok(Effect::Skipped),
         }
     }
 }

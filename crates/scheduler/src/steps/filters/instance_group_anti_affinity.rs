@@ -1,12 +1,13 @@
 //! Keeps the VMs of a server group with policy `anti-affinity` apart (document 60 section 5.10, B12).
 
+use berth_capacity_view::HostSet;
 use serde_json::Value;
 
 use crate::{
     FilterName, InstanceGroup,
-    fleet::Seen,
+    field::Field,
     run::Run,
-    steps::{Check, Filter},
+    steps::{Effect, Filter},
 };
 
 #[derive(Debug)]
@@ -17,29 +18,28 @@ impl Filter for InstanceGroupAntiAffinity {
         super::name("filter_instance_group_anti_affinity", "anti-affinity")
     }
 
-    fn prepare<'r>(&'r self, run: &'r Run<'r>) -> Result<Check<'r>, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
         let group = run.request.group.as_ref();
         let group = group.filter(|group| group.policy == "anti-affinity" && !group.members.is_empty());
         match group {
             Some(group) if !run.is_for(&super::NOT_A_VM_OR_SLOT) => {
-                let limit = max_per_host(group);
-                Ok(Check::keep(move |candidate| {
-                    candidate.seen.is_some_and(|seen| has_own_vm(run, &seen) || members_on(group, &seen) < limit)
-                }))
+                field.drop(&full(run, group));
+                Ok(Effect::Done)
             }
-            _ => Ok(Check::Skip),
+            _ => Ok(Effect::Skipped),
         }
     }
 }
 
-/// A resize may stay where the VM is.
-fn has_own_vm(run: &Run<'_>, seen: &Seen<'_>) -> bool {
-    seen.host().instances.contains_key(&run.request.instance)
-}
-
-fn members_on(group: &InstanceGroup, seen: &Seen<'_>) -> u64 {
-    let instances = &seen.host().instances;
-    group.members.iter().map(|member| u64::from(instances.contains_key(member))).sum()
+/// The hosts that have as many members as they may. A resize may stay where the VM is.
+fn full(run: &Run<'_>, group: &InstanceGroup) -> HostSet {
+    let limit = max_per_host(group);
+    let members = run.fleet.columns().members_on(&group.members);
+    let mut full: HostSet = members.into_iter().filter(|(_, count)| *count >= limit).map(|(id, _)| id).collect();
+    for own in run.fleet.columns().hosts_of(&run.request.instance) {
+        full.remove(*own);
+    }
+    full
 }
 
 /// A number or, as Nova sends it, a numeric string; anything else, and 0, means 1.

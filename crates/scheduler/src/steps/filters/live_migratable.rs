@@ -4,8 +4,9 @@ use berth_core::{HostName, host::Capabilities};
 
 use crate::{
     FilterName, Intent,
+    field::Field,
     run::Run,
-    steps::{Check, Filter},
+    steps::{Effect, Filter},
 };
 
 #[derive(Debug)]
@@ -16,15 +17,18 @@ impl Filter for LiveMigratable {
         super::name("filter_live_migratable", "live migration")
     }
 
-    fn prepare<'r>(&'r self, run: &'r Run<'r>) -> Result<Check<'r>, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
         let source = run.request.hints.get("source_host").unwrap_or_default();
         if !run.is_for(&[Intent::LiveMigration]) || source.is_empty() {
-            return Ok(Check::Skip);
+            return Ok(Effect::Skipped);
         }
-        let view = &run.fleet.view;
-        let state = view.id(&HostName::new(source)).and_then(|id| view.state(id));
-        let source = &state.ok_or("source host hypervisor not found")?.host().capabilities;
-        Ok(Check::keep(move |candidate| candidate.seen.is_some_and(|seen| covers(&seen.host().capabilities, source))))
+        let id = run.fleet.view.id(&HostName::new(source)).ok_or("source host hypervisor not found")?;
+        let source = run.fleet.host(id).map(|host| &host.capabilities);
+        let covers =
+            |id| run.fleet.host(id).zip(source).is_some_and(|(host, source)| covers(&host.capabilities, source));
+        field.strangers.clear();
+        field.known.retain(covers);
+        Ok(Effect::Done)
     }
 }
 

@@ -1,10 +1,14 @@
 //! Keeps the host or the aggregates that the caller asks for (document 60 section 5.14).
 
+use std::iter;
+
+use berth_capacity_view::HostSet;
+
 use crate::{
     FilterName,
-    fleet::Seen,
+    field::Field,
     run::Run,
-    steps::{Check, Filter},
+    steps::{Effect, Filter},
 };
 
 #[derive(Debug)]
@@ -15,23 +19,28 @@ impl Filter for RequestedDestination {
         super::name("filter_requested_destination", "destination")
     }
 
-    fn prepare<'r>(&'r self, run: &'r Run<'r>) -> Result<Check<'r>, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
         let Some(wanted) = run.request.destination.as_ref().filter(|_| !run.is_for(&super::NOT_A_VM_OR_SLOT)) else {
-            return Ok(Check::Skip);
+            return Ok(Effect::Skipped);
         };
         if wanted.host.is_empty() && wanted.aggregates.is_empty() {
-            return Ok(Check::Skip);
+            return Ok(Effect::Skipped);
         }
-        Ok(Check::keep(|candidate| {
-            let in_aggregates = || candidate.seen.is_some_and(|seen| in_all(&seen, &wanted.aggregates));
-            (wanted.aggregates.is_empty() || in_aggregates())
-                && (wanted.host.is_empty() || wanted.host == *candidate.name)
-        }))
+        for any in &wanted.aggregates {
+            field.keep(&in_any(run, any));
+        }
+        if !wanted.host.is_empty() {
+            field.keep_named(run, &iter::once(&wanted.host));
+        }
+        Ok(Effect::Done)
     }
 }
 
-/// Every element must be met, by any of the UUIDs that it lists.
-fn in_all(seen: &Seen<'_>, wanted: &[String]) -> bool {
-    let aggregates = &seen.host().aggregates;
-    wanted.iter().all(|any| any.split(',').any(|uuid| aggregates.iter().any(|aggregate| aggregate.uuid == uuid)))
+/// The hosts in any of the aggregates that an element lists.
+fn in_any(run: &Run<'_>, uuids: &str) -> HostSet {
+    let mut hosts = HostSet::default();
+    for uuid in uuids.split(',') {
+        hosts.add(run.fleet.columns().aggregates.get(uuid));
+    }
+    hosts
 }

@@ -3,8 +3,9 @@
 
 use crate::{
     FilterName,
+    field::Field,
     run::Run,
-    steps::{Check, Filter},
+    steps::{Effect, Filter},
 };
 
 #[derive(Debug)]
@@ -15,7 +16,8 @@ impl Filter for StatusConditions {
         super::name("filter_status_conditions", "status")
     }
 
-    fn prepare<'r>(&'r self, _: &'r Run<'r>) -> Result<Check<'r>, String> {
-        Ok(Check::keep(|candidate| candidate.seen.is_some_and(|seen| seen.row.in_service)))
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
+        field.keep(&run.fleet.columns().in_service);
+        Ok(Effect::Done)
     }
 }

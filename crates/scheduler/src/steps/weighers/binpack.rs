@@ -3,14 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use berth_capacity_view::Rooms;
+use berth_capacity_view::{HostId, Rooms};
 use berth_core::{Resources, host::Amounts};
 use serde::Deserialize;
 
 use super::ResourceWeights;
 use crate::{
-    fleet::Seen,
-    order::Weighed,
     params::{self, Param},
     row::Figures,
     run::Run,
@@ -18,6 +16,7 @@ use crate::{
         Scores, Weigher,
         question::{self, Extra},
     },
+    survivors::Survivors,
 };
 
 #[derive(Debug, Default, Deserialize)]
@@ -58,34 +57,34 @@ impl Weigher for Binpack {
         "kvm_binpack"
     }
 
-    fn prepare<'r>(&'r self, run: &'r Run<'r>, _: &[Weighed<'r>]) -> Scores<'r> {
+    fn statistic(&self) -> Option<&'static str> {
+        Some("binpack score")
+    }
+
+    fn weigh(&self, run: &Run<'_>, hosts: &Survivors<'_>) -> Scores {
         let vm = run.request.need();
         let extra = Extra::default();
         let owner = question::owner(run, &extra);
         let rooms = || run.fleet.view.rooms(&question::question(run, &extra, owner.as_ref()));
         let rooms = self.consider_reservations.then(rooms);
-        Scores::each(move |host| {
-            let Some(seen) = host.seen else { return 0.0 };
-            let blocked = rooms.as_ref().map_or(Resources::ZERO, |rooms| blocked(rooms, &seen));
-            self.weights.mean(utilisation(&seen, vm + blocked))
-        })
+        let alone = Figures::from(Amounts::from(vm));
+        let added = |id| rooms.as_ref().map_or(alone, |rooms| Amounts::from(vm + blocked(rooms, run, id)).into());
+        let columns = run.fleet.columns();
+        let memory = |id| share(columns.allocation(id).memory, added(id).memory, columns.capacity(id).memory);
+        let cpu = |id| share(columns.allocation(id).cpu, added(id).cpu, columns.capacity(id).cpu);
+        Scores::Each(self.weights.mean(hosts, memory, cpu))
     }
 }
 
 /// What the reservations that count for the request block on the host.
-fn blocked(rooms: &Rooms<'_>, seen: &Seen<'_>) -> Resources {
-    let before = seen.host().unreserved().known();
-    let after = rooms.at(seen.id, seen.state);
+fn blocked(rooms: &Rooms<'_>, run: &Run<'_>, id: HostId) -> Resources {
+    let Some(state) = run.fleet.view.state(id) else { return Resources::ZERO };
+    let before = state.host().unreserved().known();
+    let after = rooms.at(id, state);
     before.zip(after).map_or(Resources::ZERO, |(before, after)| (before - after).at_least_zero())
 }
 
-fn utilisation(seen: &Seen<'_>, added: Resources) -> Figures {
-    let (used, added, capacity) = (seen.row.allocation, Figures::from(Amounts::from(added)), seen.row.capacity);
-    Figures { memory: share(used.memory, added.memory, capacity.memory), cpu: share(used.cpu, added.cpu, capacity.cpu) }
-}
-
-/// `None` when the host does not say what it has or what is used.
-fn share(used: Option<f64>, added: Option<f64>, capacity: Option<f64>) -> Option<f64> {
-    let capacity = capacity.filter(|capacity| *capacity != 0.0)?;
-    Some((used? + added?) / capacity)
+/// NaN when the host does not say what it has or what is used.
+fn share(used: f64, added: f64, capacity: f64) -> f64 {
+    if capacity == 0.0 { f64::NAN } else { (used + added) / capacity }
 }

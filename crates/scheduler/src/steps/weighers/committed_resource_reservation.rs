@@ -1,18 +1,16 @@
 //! Sends a VM to a host with a free slot of its project (document 60 section 7.5). Nova does not send the group as a
 //! hint, so the flavor says it (B6).
 
-use std::collections::BTreeSet;
-
-use berth_core::{Bytes, GroupName, HostName, reservation::Reservation};
+use berth_core::{Bytes, GroupName, reservation::Reservation};
 use serde::Deserialize;
 
 use super::RESOURCE_GROUP;
 use crate::{
     Intent,
-    order::Weighed,
     params::{self, Param},
     run::Run,
     steps::{Scores, Weigher, question::HW_VERSION},
+    survivors::Survivors,
 };
 
 #[derive(Debug, Deserialize)]
@@ -37,16 +35,13 @@ impl Weigher for CommittedResourceReservation {
         "kvm_committed_resource_reservation"
     }
 
-    fn prepare<'r>(&'r self, run: &'r Run<'r>, _: &[Weighed<'r>]) -> Scores<'r> {
+    fn weigh(&self, run: &Run<'_>, hosts: &Survivors<'_>) -> Scores {
         let Some(group) = group(run) else { return Scores::NoEffect };
         let slots = run.fleet.view.slots_of(&run.request.project, &group);
         let good = slots.filter(|slot| slot.zone == run.request.zone && left(slot) >= run.request.size.memory);
-        let hosts: BTreeSet<&HostName> = good.filter_map(|slot| slot.status_host.as_ref()).collect();
-        Scores::each(
-            move |host| {
-                if hosts.contains(host.name) { self.reservation_host_weight } else { self.default_host_weight }
-            },
-        )
+        let places = hosts.places(good.filter_map(|slot| slot.status_host.as_ref()));
+        let Self { reservation_host_weight: here, default_host_weight: elsewhere } = *self;
+        Scores::Few { places, here, elsewhere, first: false }
     }
 }
 

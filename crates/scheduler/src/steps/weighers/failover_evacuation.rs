@@ -1,18 +1,14 @@
 //! Sends an evacuated VM to its fail-over slot (document 60 section 7.4). Hosts with such a slot come before all
 //! others, whatever the rest of the pipeline prefers (B15).
 
-use std::collections::BTreeSet;
-
-use berth_core::HostName;
 use serde::Deserialize;
 
 use crate::{
     Intent,
-    fleet::Candidate,
-    order::Weighed,
     params::{self, Param},
     run::Run,
     steps::{Scores, Weigher},
+    survivors::Survivors,
 };
 
 #[derive(Debug, Deserialize)]
@@ -37,16 +33,13 @@ impl Weigher for FailoverEvacuation {
         "kvm_failover_evacuation"
     }
 
-    fn prepare<'r>(&'r self, run: &'r Run<'r>, _: &[Weighed<'r>]) -> Scores<'r> {
+    fn weigh(&self, run: &Run<'_>, hosts: &Survivors<'_>) -> Scores {
         if !run.is_for(&[Intent::Evacuate]) {
             return Scores::NoEffect;
         }
         let slots = run.fleet.view.failovers_for(&run.request.instance);
-        let own: BTreeSet<&HostName> = slots.filter_map(|slot| slot.status_host.as_ref()).collect();
-        let tier = own.clone();
-        let weight = move |host: &Candidate<'r>| {
-            if own.contains(host.name) { self.failover_host_weight } else { self.default_host_weight }
-        };
-        Scores::Tiered(Box::new(weight), Box::new(move |host| tier.contains(host.name)))
+        let places = hosts.places(slots.filter_map(|slot| slot.status_host.as_ref()));
+        let Self { failover_host_weight: here, default_host_weight: elsewhere } = *self;
+        Scores::Few { places, here, elsewhere, first: true }
     }
 }

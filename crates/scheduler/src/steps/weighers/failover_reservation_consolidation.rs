@@ -1,17 +1,14 @@
 //! Gathers fail-over slots on few hosts, but not those of one group on one host (document 60 section 7.6).
 
-use std::collections::BTreeMap;
-
-use berth_core::HostName;
 use serde::Deserialize;
 
 use super::RESOURCE_GROUP;
 use crate::{
     Intent,
-    order::Weighed,
     params::{self, Param},
     run::Run,
     steps::{Scores, Weigher},
+    survivors::Survivors,
 };
 
 #[derive(Debug, Deserialize)]
@@ -49,27 +46,24 @@ impl Weigher for FailoverReservationConsolidation {
         "kvm_failover_reservation_consolidation"
     }
 
-    fn prepare<'r>(&'r self, run: &'r Run<'r>, _: &[Weighed<'r>]) -> Scores<'r> {
+    fn weigh(&self, run: &Run<'_>, hosts: &Survivors<'_>) -> Scores {
         if !run.is_for(&[Intent::ReserveForFailover]) {
             return Scores::NoEffect;
         }
         let group = run.request.hints.get(RESOURCE_GROUP).ok();
-        let mut total = 0.0;
-        let mut here: BTreeMap<&HostName, (f64, f64)> = BTreeMap::new();
+        let (mut total, mut here) = (0.0, vec![(0.0, 0.0); hosts.len()]);
         for slot in run.fleet.view.failovers() {
             let Some(host) = &slot.status_host else { continue };
-            let (all, same) = here.entry(host).or_default();
             total += 1.0;
-            *all += 1.0;
-            *same += if group == Some(slot.group.as_str()) { 1.0 } else { 0.0 };
+            if let Some(place) = hosts.place(host) {
+                here[place].0 += 1.0;
+                here[place].1 += if group == Some(slot.group.as_str()) { 1.0 } else { 0.0 };
+            }
         }
-        if here.is_empty() {
+        if total == 0.0 {
             return Scores::NoEffect;
         }
         let (weight, penalty) = (self.total_count_weight / total, self.same_spec_penalty / total);
-        Scores::each(move |host| {
-            let (all, same) = here.get(host.name).copied().unwrap_or_default();
-            weight * all - penalty * same
-        })
+        Scores::Each(here.into_iter().map(|(all, same)| weight * all - penalty * same).collect())
     }
 }

@@ -1,9 +1,9 @@
 //! Draws the VMs of a server group together or apart, without insisting (document 60 section 7.3).
 
 use crate::{
-    order::Weighed,
     run::Run,
     steps::{Scores, Weigher},
+    survivors::Survivors,
 };
 
 #[derive(Debug)]
@@ -14,7 +14,11 @@ impl Weigher for InstanceGroupSoftAffinity {
         "kvm_instance_group_soft_affinity"
     }
 
-    fn prepare<'r>(&'r self, run: &'r Run<'r>, _: &[Weighed<'r>]) -> Scores<'r> {
+    fn statistic(&self) -> Option<&'static str> {
+        Some("affinity")
+    }
+
+    fn weigh(&self, run: &Run<'_>, hosts: &Survivors<'_>) -> Scores {
         let Some(group) = run.request.group.as_ref().filter(|group| !group.members.is_empty()) else {
             return Scores::NoEffect;
         };
@@ -23,11 +27,8 @@ impl Weigher for InstanceGroupSoftAffinity {
             "soft-anti-affinity" => -1.0,
             _ => return Scores::NoEffect,
         };
-        Scores::each(move |host| {
-            let Some(seen) = host.seen else { return 0.0 };
-            let instances = &seen.host().instances;
-            let here = group.members.iter().filter(|member| instances.contains_key(*member)).count();
-            factor * f64::from(u32::try_from(here).unwrap_or(u32::MAX))
-        })
+        let members = run.fleet.columns().members_on(&group.members);
+        let count = |id| members.get(&id).map_or(0, |count| u32::try_from(*count).unwrap_or(u32::MAX));
+        Scores::Each(hosts.score(|id| factor * f64::from(count(id))))
     }
 }

@@ -10,10 +10,12 @@ mod prefer_smaller_hosts;
 
 use std::collections::BTreeMap;
 
+use berth_capacity_view::HostId;
+
 use super::Weigher;
 use crate::{
     params::{self, NoParams, Param},
-    row::Figures,
+    survivors::Survivors,
 };
 
 /// The hint that names the flavor group of the request.
@@ -53,13 +55,36 @@ impl ResourceWeights {
         Ok(Self { memory: weights.get("memory").copied(), cpu: weights.get("cpu").copied() })
     }
 
-    /// The weighted mean of what there is a value for; 0 without any.
-    fn mean(self, values: Figures) -> f64 {
-        let parts = [self.memory.zip(values.memory), self.cpu.zip(values.cpu)];
-        let (sum, weights) = parts
-            .into_iter()
-            .flatten()
-            .fold((0.0, 0.0), |(sum, weights), (weight, value)| (sum + weight * value, weights + weight));
-        if weights > 0.0 { sum / weights } else { 0.0 }
+    /// For each host the weighted mean of what there is a value for; 0 without any. A value that is not known is NaN.
+    fn mean(self, hosts: &Survivors<'_>, memory: impl Fn(HostId) -> f64, cpu: impl Fn(HostId) -> f64) -> Vec<f64> {
+        match (self.memory, self.cpu) {
+            (Some(weight), None) => hosts.score(|id| Sum::default().with(weight, memory(id)).mean()),
+            (None, Some(weight)) => hosts.score(|id| Sum::default().with(weight, cpu(id)).mean()),
+            (None, None) => hosts.score(|_| 0.0),
+            (Some(for_memory), Some(for_cpu)) => {
+                hosts.score(|id| Sum::default().with(for_memory, memory(id)).with(for_cpu, cpu(id)).mean())
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    values: f64,
+    weights: f64,
+}
+
+impl Sum {
+    #[inline]
+    fn with(self, weight: f64, value: f64) -> Self {
+        if value.is_nan() {
+            return self;
+        }
+        Self { values: self.values + weight * value, weights: self.weights + weight }
+    }
+
+    #[inline]
+    fn mean(self) -> f64 {
+        if self.weights > 0.0 { self.values / self.weights } else { 0.0 }
     }
 }

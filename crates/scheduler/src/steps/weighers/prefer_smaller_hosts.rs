@@ -7,11 +7,10 @@ use serde::Deserialize;
 
 use super::ResourceWeights;
 use crate::{
-    order::Weighed,
     params::{self, Param},
-    row::Figures,
     run::Run,
     steps::{Scores, Weigher},
+    survivors::Survivors,
 };
 
 #[derive(Debug, Default, Deserialize)]
@@ -39,19 +38,26 @@ impl Weigher for PreferSmallerHosts {
         "kvm_prefer_smaller_hosts"
     }
 
-    fn prepare<'r>(&'r self, _: &'r Run<'r>, hosts: &[Weighed<'r>]) -> Scores<'r> {
+    fn statistic(&self) -> Option<&'static str> {
+        Some("small host score")
+    }
+
+    fn weigh(&self, run: &Run<'_>, hosts: &Survivors<'_>) -> Scores {
+        let columns = run.fleet.columns();
         let (mut memory, mut cpu) = (Range::EMPTY, Range::EMPTY);
-        for capacity in hosts.iter().filter_map(|weighed| weighed.host.seen).map(|seen| seen.row.capacity) {
+        for capacity in hosts.known.iter().map(|id| columns.capacity(*id)) {
             memory.add(capacity.memory);
             cpu.add(capacity.cpu);
         }
         if memory.is_point() && cpu.is_point() {
             return Scores::NoEffect;
         }
-        Scores::each(move |host| {
-            let Some(capacity) = host.seen.map(|seen| seen.row.capacity) else { return 0.0 };
-            self.weights.mean(Figures { memory: memory.smallness(capacity.memory), cpu: cpu.smallness(capacity.cpu) })
-        })
+        let (memory, cpu) = (memory.ruler(), cpu.ruler());
+        Scores::Each(self.weights.mean(
+            hosts,
+            |id| memory(columns.capacity(id).memory),
+            |id| cpu(columns.capacity(id).cpu),
+        ))
     }
 }
 
@@ -64,11 +70,10 @@ struct Range {
 impl Range {
     const EMPTY: Self = Self { min: f64::INFINITY, max: f64::NEG_INFINITY };
 
-    fn add(&mut self, value: Option<f64>) {
-        if let Some(value) = value {
-            self.min = self.min.min(value);
-            self.max = self.max.max(value);
-        }
+    /// What is not known is NaN, which neither of the two takes.
+    fn add(&mut self, value: f64) {
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
     }
 
     /// True when no two hosts differ.
@@ -76,8 +81,9 @@ impl Range {
         self.min >= self.max
     }
 
-    /// 1 for the smallest, 0 for the largest.
-    fn smallness(self, value: Option<f64>) -> Option<f64> {
-        value.filter(|_| !self.is_point()).map(|value| 1.0 - (value - self.min) / (self.max - self.min))
+    /// Measures: 1 for the smallest, 0 for the largest, NaN without a range.
+    fn ruler(self) -> impl Fn(f64) -> f64 {
+        let length = if self.is_point() { f64::NAN } else { self.max - self.min };
+        move |value| 1.0 - (value - self.min) / length
     }
 }

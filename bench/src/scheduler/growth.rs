@@ -1,0 +1,25 @@
+//! How a decision grows with the cloud: it should cost per host and nothing per reservation.
+
+use super::{PER_HOST, chance::Chance, cloud, in_process::Story};
+use crate::error::Error;
+
+const SIZES: [usize; 3] = [200, 2_000, 20_000];
+const RUNS: u64 = 1_000;
+
+/// Prints the decision for clouds of ten times the size of the one before.
+pub async fn measure() -> Result<(), Error> {
+    let mut former = None;
+    for hosts in SIZES {
+        let mut chance = Chance::new(3);
+        let (all, slots) = cloud::objects(hosts, &mut chance);
+        let scheduler = cloud::scheduler(&all, &slots);
+        let mut story = Story::new(&slots, chance);
+        story.run(&scheduler, RUNS / 4).await?;
+        story.run(&scheduler, RUNS).await?;
+        let mean = story.decisions.mean().as_secs_f64();
+        let ratio = former.map_or(String::new(), |former: f64| format!(", {:.1} times the one before", mean / former));
+        println!("{hosts:>6} hosts, {:>6} reservations: {}{ratio}", hosts * PER_HOST, story.decisions);
+        former = Some(mean);
+    }
+    Ok(())
+}

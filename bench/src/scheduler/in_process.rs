@@ -1,0 +1,177 @@
+//! Decisions in one process on one core: slots that come and go, whole commitments, VMs, changes of single objects, and
+//! the way of the reference for comparison.
+
+use std::{
+    collections::VecDeque,
+    hint::black_box,
+    time::{Duration, Instant},
+};
+
+use berth_core::{SlotKey, host::Host, reservation::Reservation};
+use berth_scheduler::{BuiltIn, Placed, Scheduler, WholeRequest};
+
+use super::{HOSTS, chance::Chance, cloud, reference::Cache, times::Times};
+use crate::{error::Error, proc};
+
+const RUNS: u64 = 20_000;
+const WARM_UP: u64 = 2_000;
+const WHOLE: u64 = 10;
+const REFERENCE_RUNS: u64 = 20;
+
+/// Prints the figures of a cloud of the usual size.
+pub async fn measure() -> Result<(), Error> {
+    let mut chance = Chance::new(1);
+    let (hosts, slots) = cloud::objects(HOSTS, &mut chance);
+    println!("{HOSTS} hosts, {} reservations, 3 zones, 50 flavors, 200 projects, one core", slots.len());
+    let scheduler = cloud::scheduler(&hosts, &slots);
+    let mut story = Story::new(&slots, chance);
+    story.run(&scheduler, WARM_UP).await?;
+    let decided = place(&scheduler, &mut story).await?;
+    whole(&scheduler, &mut story.chance).await?;
+    vms(&scheduler, &mut story.chance)?;
+    changes(&scheduler, &hosts, &slots, &mut story.chance);
+    compare(hosts, slots, decided);
+    Ok(())
+}
+
+/// Slots that come and go.
+pub struct Story {
+    pub chance: Chance,
+    next: u64,
+    standing: VecDeque<SlotKey>,
+    /// `place` alone.
+    pub decisions: Times,
+    with_events: Times,
+    nowhere: u64,
+}
+
+impl Story {
+    pub fn new(slots: &[Reservation], chance: Chance) -> Self {
+        Self {
+            chance,
+            next: slots.len() as u64,
+            standing: slots.iter().map(|slot| slot.key.clone()).collect(),
+            decisions: Times::default(),
+            with_events: Times::default(),
+            nowhere: 0,
+        }
+    }
+
+    /// Forgets what was measured and runs again: every run places a slot, every second one releases the oldest.
+    pub async fn run(&mut self, scheduler: &BuiltIn, runs: u64) -> Result<(), Error> {
+        (self.decisions, self.with_events, self.nowhere) = (Times::default(), Times::default(), 0);
+        for run in 0..runs {
+            self.place(scheduler).await?;
+            let oldest = if run % 2 == 1 { self.standing.pop_front() } else { None };
+            if let Some(oldest) = oldest {
+                black_box(scheduler.reservation_changed(&oldest, None));
+            }
+        }
+        Ok(())
+    }
+
+    async fn place(&mut self, scheduler: &BuiltIn) -> Result<(), Error> {
+        let slot = cloud::slot_request(self.next, &mut self.chance);
+        self.next += 1;
+        let begun = Instant::now();
+        let placed = scheduler.place(&slot).await?;
+        let decided = begun.elapsed();
+        let Placed::Host(host) = placed else {
+            self.nowhere += 1;
+            return Ok(());
+        };
+        let seen = cloud::placed(&slot, host);
+        let begun = Instant::now();
+        black_box(scheduler.reservation_changed(&slot.key, Some(seen)));
+        black_box(scheduler.applied(std::slice::from_ref(&slot.key)));
+        self.decisions.add(decided);
+        self.with_events.add(decided + begun.elapsed());
+        self.standing.push_back(slot.key);
+        Ok(())
+    }
+}
+
+async fn place(scheduler: &BuiltIn, story: &mut Story) -> Result<Duration, Error> {
+    let before = proc::usage(std::process::id())?.cpu_seconds;
+    story.run(scheduler, RUNS).await?;
+    let processor = proc::usage(std::process::id())?.cpu_seconds - before;
+    row("place one slot: the decision", &story.decisions);
+    row("place one slot: the decision and its events", &story.with_events);
+    let mean = story.decisions.mean().as_secs_f64();
+    println!(
+        "{:>12.0} decisions/s; {:.0} runs/s of processor time with all events and requests; {} slots found no host",
+        1.0 / mean.max(1e-9),
+        f64::from(u32::try_from(RUNS).unwrap_or(u32::MAX)) / processor.max(0.01),
+        story.nowhere
+    );
+    Ok(story.decisions.mean())
+}
+
+async fn whole(scheduler: &BuiltIn, chance: &mut Chance) -> Result<(), Error> {
+    let mut times = Times::default();
+    for run in 0..RUNS / 20 {
+        let first = cloud::slot_request(u64::MAX / 2 + run * WHOLE, chance);
+        let slots = (0..WHOLE).map(|number| {
+            let key = SlotKey::new(first.key.cluster.clone(), format!("{}-{number}", first.key.name));
+            berth_scheduler::SlotRequest { key, ..first.clone() }
+        });
+        let whole = WholeRequest { slots: slots.collect(), ..WholeRequest::default() };
+        let begun = Instant::now();
+        black_box(scheduler.place_all(&whole).await?);
+        times.add(begun.elapsed());
+        let keys: Vec<SlotKey> = whole.slots.into_iter().map(|slot| slot.key).collect();
+        black_box(scheduler.applied(&keys));
+    }
+    row("place a commitment of 10 slots as a whole", &times);
+    Ok(())
+}
+
+fn vms(scheduler: &BuiltIn, chance: &mut Chance) -> Result<(), Error> {
+    let mut times = Times::default();
+    for number in 0..RUNS / 4 {
+        let request = cloud::vm_request(number, chance);
+        let begun = Instant::now();
+        black_box(scheduler.run(&request)?);
+        times.add(begun.elapsed());
+    }
+    row("rank all hosts for a VM, own slots unlocked", &times);
+    Ok(())
+}
+
+fn changes(scheduler: &BuiltIn, hosts: &[Host], slots: &[Reservation], chance: &mut Chance) {
+    let (mut of_slots, mut of_hosts) = (Times::default(), Times::default());
+    for (slot, number) in slots.iter().rev().zip(0..RUNS / 4) {
+        let changed = Reservation { ready: number % 2 == 0, ..slot.clone() };
+        let begun = Instant::now();
+        black_box(scheduler.reservation_changed(&slot.key, Some(changed)));
+        of_slots.add(begun.elapsed());
+    }
+    for number in (0..hosts.len()).cycle().take(5_000) {
+        let changed = cloud::host(number, chance);
+        let begun = Instant::now();
+        black_box(scheduler.host_changed(&hosts[number].name, Some(changed)));
+        of_hosts.add(begun.elapsed());
+    }
+    row("a Reservation changes", &of_slots);
+    row("a Hypervisor changes", &of_hosts);
+}
+
+/// The same kind of request as the reference decides it.
+fn compare(hosts: Vec<Host>, slots: Vec<Reservation>, ours: Duration) {
+    let reservations = slots.into_iter().map(|slot| (slot.key.clone(), slot)).collect();
+    let cache = Cache { hosts, reservations };
+    let (mut chance, mut times) = (Chance::new(2), Times::default());
+    for number in 0..REFERENCE_RUNS {
+        let slot = cloud::slot_request(number, &mut chance);
+        let begun = Instant::now();
+        black_box(cache.decide(&slot));
+        times.add(begun.elapsed());
+    }
+    row("the decision as the reference makes it", &times);
+    let ratio = times.mean().as_secs_f64() / ours.as_secs_f64().max(1e-9);
+    println!("{ratio:>12.0} times as long as ours (both without the network)");
+}
+
+fn row(what: &str, times: &Times) {
+    println!("{what:<48} {times}");
+}

@@ -1,0 +1,52 @@
+//! How long many equal things took, as lines for people.
+
+use std::{fmt, time::Duration};
+
+/// Durations of one kind.
+#[derive(Clone, Debug, Default)]
+pub struct Times(Vec<Duration>);
+
+impl Times {
+    /// One more.
+    pub fn add(&mut self, took: Duration) {
+        self.0.push(took);
+    }
+
+    /// The mean; zero of nothing.
+    pub fn mean(&self) -> Duration {
+        let all: Duration = self.0.iter().sum();
+        all / u32::try_from(self.0.len().max(1)).unwrap_or(u32::MAX)
+    }
+
+    /// The duration that so many of a hundred do not exceed.
+    pub fn percentile(&self, percent: usize) -> Duration {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable();
+        let place = (sorted.len() * percent).div_ceil(100).max(1) - 1;
+        sorted.get(place).copied().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let micros = |took: Duration| took.as_secs_f64() * 1e6;
+        let (half, most) = (self.percentile(50), self.percentile(99));
+        write!(f, "mean {:>9.1} us  p50 {:>9.1} us  p99 {:>9.1} us", micros(self.mean()), micros(half), micros(most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_among_the_durations() {
+        let mut times = Times::default();
+        assert_eq!(times.percentile(99), Duration::ZERO);
+        for micros in (1..=200).rev() {
+            times.add(Duration::from_micros(micros));
+        }
+        assert_eq!(times.percentile(50), Duration::from_micros(100));
+        assert_eq!(times.percentile(99), Duration::from_micros(198));
+    }
+}

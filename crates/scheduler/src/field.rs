@@ -1,0 +1,133 @@
+//! The hosts that are still in the running, and which ones a run starts with (document 60 sections 3.4 and 4.2). What
+//! takes hosts out is decided by the filters.
+
+use std::collections::BTreeSet;
+
+use berth_capacity_view::{HostId, HostSet};
+use berth_core::HostName;
+
+use crate::{Candidates, Intent, Pipeline, run::Run, survivors::Survivors};
+
+/// Which hosts a run looks at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Scope<'s> {
+    /// Those of the request, or all, as the pipeline says.
+    Request,
+    /// Only these.
+    Only(&'s [HostId]),
+}
+
+/// The hosts that are still in the running.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Field<'r> {
+    /// Those with a Hypervisor.
+    pub(crate) known: HostSet,
+    /// Those that the caller lists and that have no Hypervisor: filters judge them by their names, if at all.
+    pub(crate) strangers: Vec<&'r HostName>,
+}
+
+/// What callers inside the house ask for: they mean the hosts that they list (22 section 12 no. 6 with U6).
+const INTERNAL: [Intent; 4] = [
+    Intent::ReserveForFailover,
+    Intent::ReuseFailoverReservation,
+    Intent::ReserveForCommittedResource,
+    Intent::CapacityProbe,
+];
+
+impl<'r> Field<'r> {
+    /// The hosts that a run starts with, and what the caller says that they weigh.
+    pub(crate) fn start(pipeline: &Pipeline, run: &Run<'r>, scope: Scope<'_>) -> (Self, Inputs<'r>) {
+        let present = run.fleet.view.present();
+        let known = match (scope, &run.request.candidates) {
+            (Scope::Only(ids), _) => ids.iter().copied().filter(|id| present.has(*id)).collect(),
+            (Scope::Request, Candidates::Listed(hosts)) if !pipeline.ignore_preselection => {
+                return Self::listed(run, hosts);
+            }
+            (Scope::Request, Candidates::Listed(hosts)) if run.is_for(&INTERNAL) => {
+                hosts.iter().filter_map(|(name, _)| run.fleet.view.id(name)).collect()
+            }
+            (Scope::Request, _) => present.clone(),
+        };
+        (Self { known, strangers: Vec::new() }, Inputs::default())
+    }
+
+    /// A host that is listed twice counts once, with its first weight.
+    fn listed(run: &Run<'r>, hosts: &'r [(HostName, f64)]) -> (Self, Inputs<'r>) {
+        let (mut field, mut inputs, mut new) = (Self::default(), Inputs::default(), BTreeSet::new());
+        for (name, weight) in hosts {
+            match run.fleet.view.id(name) {
+                Some(id) if field.known.insert(id) => inputs.known.push((id, *weight)),
+                None if new.insert(name) => inputs.strangers.push((name, *weight)),
+                _ => {}
+            }
+        }
+        inputs.known.sort_unstable_by_key(|(id, _)| *id);
+        field.strangers.extend(new);
+        (field, inputs)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.known.len() + self.strangers.len()
+    }
+
+    /// Keeps these hosts; a host without a Hypervisor is not among them.
+    pub(crate) fn keep(&mut self, hosts: &HostSet) {
+        self.known.keep(hosts);
+        self.strangers.clear();
+    }
+
+    /// Removes these hosts, and those without a Hypervisor.
+    pub(crate) fn drop(&mut self, hosts: &HostSet) {
+        self.known.drop(hosts);
+        self.strangers.clear();
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.known.clear();
+        self.strangers.clear();
+    }
+
+    /// Keeps hosts by their names.
+    pub(crate) fn keep_named<'n>(&mut self, run: &Run<'_>, names: &(impl Iterator<Item = &'n HostName> + Clone)) {
+        self.known.keep(&known(run, names.clone()));
+        self.strangers.retain(|stranger| names.clone().any(|name| name == *stranger));
+    }
+
+    /// Removes hosts by their names.
+    pub(crate) fn drop_named<'n>(&mut self, run: &Run<'_>, names: &(impl Iterator<Item = &'n HostName> + Clone)) {
+        self.known.drop(&known(run, names.clone()));
+        self.strangers.retain(|stranger| !names.clone().any(|name| name == *stranger));
+    }
+}
+
+fn known<'n>(run: &Run<'_>, names: impl Iterator<Item = &'n HostName>) -> HostSet {
+    names.filter_map(|name| run.fleet.view.id(name)).collect()
+}
+
+/// The weights that the caller gives hosts; a host that is not here weighs nothing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Inputs<'r> {
+    /// In the order of their places.
+    known: Vec<(HostId, f64)>,
+    strangers: Vec<(&'r HostName, f64)>,
+}
+
+impl<'r> Inputs<'r> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.known.is_empty() && self.strangers.is_empty()
+    }
+
+    /// The weight of each survivor.
+    pub(crate) fn of(&self, hosts: &Survivors<'r>) -> Vec<f64> {
+        let known = hosts.known.iter().map(|id| self.of_known(*id));
+        known.chain(hosts.strangers.iter().map(|name| self.of_stranger(name))).collect()
+    }
+
+    pub(crate) fn of_known(&self, id: HostId) -> f64 {
+        self.known.binary_search_by_key(&id, |(id, _)| *id).map_or(0.0, |place| self.known[place].1)
+    }
+
+    pub(crate) fn of_stranger(&self, name: &HostName) -> f64 {
+        self.strangers.iter().find(|(stranger, _)| *stranger == name).map_or(0.0, |(_, weight)| *weight)
+    }
+}
