@@ -6,6 +6,7 @@ mod answers;
 mod bookings;
 mod capacity;
 mod filters;
+mod lawful;
 mod pins;
 mod properties;
 mod running;
