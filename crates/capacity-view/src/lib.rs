@@ -19,16 +19,20 @@
 //! ```
 
 mod assumed;
+mod claim;
 mod class;
 mod columns;
 mod host_set;
 mod host_state;
 mod hosts;
 mod index;
+mod outlook;
 mod question;
+mod sightings;
 mod view;
 
 pub use assumed::Assumed;
+pub use claim::Claim;
 pub use class::{Class, ClassSet};
 pub use host_set::HostSet;
 pub use host_state::{HostState, Taken};

@@ -29,8 +29,8 @@ pub struct Question<'q> {
     pub own_failover: bool,
     /// No ready fail-over reservation blocks.
     pub any_failover: bool,
-    /// The request's own VM: its in-flight reservations do not block (document 60 B32), nor does its own part of an
-    /// unlocked slot.
+    /// The request's own instance: its claim does not count (document 60 section 14.1), its in-flight reservations do
+    /// not block (B32), nor does its own part of an unlocked slot.
     pub vm: Option<&'q VmId>,
 }
 
@@ -67,8 +67,11 @@ pub struct Rooms<'v> {
     counted: ClassSet,
     empty: bool,
     vm: Option<VmId>,
-    /// Reservations that this request alone does not count, and the hosts that they are on.
+    /// Reservations that this request alone does not count.
     unlocked: BTreeSet<&'v SlotKey>,
+    /// The host of the request's own claim as it would be without it.
+    unclaimed: Option<(HostId, HostState)>,
+    /// The hosts with either.
     own: HostSet,
 }
 
@@ -76,14 +79,17 @@ impl<'v> Rooms<'v> {
     pub(crate) fn new(view: &'v View, question: &Question<'_>) -> Self {
         let counted = question.counted();
         let unlocked = question.unlocked(view, counted);
+        let claim = question.vm.and_then(|vm| view.claim_of(vm));
+        let unclaimed = claim.and_then(|claim| view.without_claim(claim));
         let hosts = unlocked.iter().filter_map(|key| view.reservation(key)).flat_map(Reservation::hosts);
-        let own = hosts.filter_map(|host| view.id(host)).collect();
-        Self { view, counted, empty: question.assume_empty, vm: question.vm.cloned(), unlocked, own }
+        let mut own: HostSet = hosts.filter_map(|host| view.id(host)).collect();
+        own.extend(unclaimed.iter().map(|(id, _)| *id));
+        Self { view, counted, empty: question.assume_empty, vm: question.vm.cloned(), unlocked, unclaimed, own }
     }
 
     /// The room on a host, negative when it is over-booked; `None` where the capacity is not known.
     pub fn at(&self, id: HostId, state: &HostState) -> Option<Resources> {
-        if self.own.has(id) { self.one_by_one(state) } else { state.room_with(self.counted, self.empty) }
+        if self.own.has(id) { self.own_room(id, state) } else { state.room_with(self.counted, self.empty) }
     }
 
     /// Keeps the hosts with enough room.
@@ -95,9 +101,14 @@ impl<'v> Rooms<'v> {
                 None => state().and_then(|state| state.room_with(self.counted, self.empty)),
             };
             let fits = |room: Option<Resources>| room.is_some_and(|room| need.fits(room));
-            // What is unlocked only ever adds room, so it is asked for where there is none without it.
-            fits(room) || self.own.has(id) && fits(state().and_then(|state| self.one_by_one(state)))
+            // What this request alone does not count only ever adds room, so it is asked for where there is none without.
+            fits(room) || self.own.has(id) && fits(state().and_then(|state| self.own_room(id, state)))
         });
+    }
+
+    fn own_room(&self, id: HostId, state: &HostState) -> Option<Resources> {
+        let unclaimed = self.unclaimed.as_ref().filter(|(claimed, _)| *claimed == id).map(|(_, state)| state);
+        self.one_by_one(unclaimed.unwrap_or(state))
     }
 
     fn column(&self, id: HostId) -> Option<Resources> {
@@ -121,8 +132,14 @@ impl<'v> Rooms<'v> {
         }
     }
 
-    /// The VMs that a slot expects and the host does not list yet, without the request's own.
+    /// The VMs that a slot expects and the host does not list yet, without the request's own; and what it covers of
+    /// those that were promised into it.
     fn still_to_come(&self, state: &HostState, taken: &Taken) -> Resources {
+        let promised = if self.counted.has(Class::Assumed) { taken.covered } else { Resources::ZERO };
+        promised + self.expected(state, taken)
+    }
+
+    fn expected(&self, state: &HostState, taken: &Taken) -> Resources {
         if taken.block.pending == Resources::ZERO {
             return Resources::ZERO;
         }

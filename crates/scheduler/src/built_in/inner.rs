@@ -1,5 +1,5 @@
-//! What the lock protects, and the events that change it. Placing is in `placing`, giving out freed room in
-//! `serving`.
+//! What the lock protects, and the events that change it. Placing is in `placing`, answering requests from
+//! outside in `answering`, giving out freed room in `serving`.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use berth_core::{HostName, SlotKey, host::Host, reservation::Reservation};
 
 use super::Settings;
 use crate::{
-    Decision, Explanation, Request, SchedulerError,
+    Decision, Explanation, Request, SchedulerError, Stopwatch,
     engine::{self, Scope},
     explain,
     fleet::Fleet,
@@ -47,9 +47,9 @@ impl Inner {
 
     pub(super) fn set_host(&mut self, host: Host) {
         let change = self.fleet.set_host(host);
-        if change.gained {
-            self.serve(vec![change.id]);
-        }
+        let mut freed = change.freed;
+        freed.extend(change.gained.then_some(change.id));
+        self.serve(freed);
     }
 
     pub(super) fn remove_host(&mut self, name: &HostName) {
@@ -99,8 +99,18 @@ impl Inner {
     }
 
     pub(super) fn run(&self, request: &Request, scope: Scope<'_>) -> Result<Decision, SchedulerError> {
+        self.timed(request, scope, None)
+    }
+
+    /// The same with a trace of every step.
+    pub(super) fn timed(
+        &self,
+        request: &Request,
+        scope: Scope<'_>,
+        stopwatch: Option<&dyn Stopwatch>,
+    ) -> Result<Decision, SchedulerError> {
         let pipeline = self.settings.pipelines.get(request.pipeline_name()?)?;
-        engine::run(&pipeline, request, &self.fleet, scope, self.settings.tie_break, None)
+        engine::run(&pipeline, request, &self.fleet, scope, self.settings.tie_break, stopwatch)
     }
 
     pub(super) fn explain(&self, request: &Request) -> Result<Explanation, SchedulerError> {

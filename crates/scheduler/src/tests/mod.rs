@@ -2,9 +2,12 @@
 
 #![expect(clippy::cloned_ref_to_slice_refs, reason = "a list of one reads better in a table")]
 
+mod answers;
+mod bookings;
 mod capacity;
 mod columns;
 mod filters;
+mod lawful;
 mod pins;
 mod properties;
 mod running;
