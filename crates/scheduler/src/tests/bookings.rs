@@ -95,7 +95,9 @@ fn b17_the_slot_is_booked_on_the_first_host_of_the_answer() {
     let mut chosen = BTreeSet::new();
     for chance in 0..16 {
         let scheduler = super::answers::cloud(&hosts, settings);
-        slots.iter().for_each(|slot| set(&scheduler, slot.clone()));
+        for slot in &slots {
+            set(&scheduler, slot.clone());
+        }
         let request = with_intent(vm("v", 1, 8), Intent::Evacuate);
         let candidates = crate::Candidates::Listed(["b", "c"].map(|host| (host.into(), 0.0)).to_vec());
         let request = Request { candidates, ..request };
