@@ -43,7 +43,13 @@ impl<B: Backend> Api<B> {
             Ok(response) if response.status() == StatusCode::OK => (response, "Success"),
             Ok(response) => (response, "answered by the leader"),
             Err(refusal) => {
-                tracing::info!(status = refusal.status().as_u16(), error = refusal.text(), "no hosts were answered");
+                if !refusal.is_of_a_run() {
+                    tracing::info!(
+                        status = refusal.status().as_u16(),
+                        error = refusal.line(),
+                        "no hosts were answered"
+                    );
+                }
                 (refusal.answer(), refusal.class())
             }
         };

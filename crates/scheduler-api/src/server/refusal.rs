@@ -85,7 +85,17 @@ impl Refusal {
         }
     }
 
-    pub(super) fn text(&self) -> String {
+    /// A run came to it, which has been logged with what is known of the run.
+    pub(super) fn is_of_a_run(&self) -> bool {
+        matches!(self, Self::Scheduler(error) if !matches!(error, SchedulerError::Inference(_)))
+    }
+
+    /// What is sent and logged.
+    pub(super) fn line(&self) -> String {
+        one_line(&self.text(), LONGEST)
+    }
+
+    fn text(&self) -> String {
         match self {
             Self::NotReady(reason) => format!("not ready: {reason}; try again"),
             Self::Malformed(malformed) => malformed.to_string(),
@@ -102,7 +112,7 @@ impl Refusal {
 
     pub(super) fn answer(&self) -> Response {
         let status = self.status();
-        let mut response = answer::text(status, one_line(&self.text(), LONGEST));
+        let mut response = answer::text(status, self.line());
         let headers = response.headers_mut();
         if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));

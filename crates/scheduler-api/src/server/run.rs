@@ -72,10 +72,8 @@ fn failed(request: &Request, answer: &Answer) -> Option<SchedulerError> {
 }
 
 fn report(request: &Request, result: &Result<Arc<Answer>, SchedulerError>) {
-    let status = match result {
-        Ok(_) => StatusCode::OK,
-        Err(error) => Refusal::from(error.clone()).status(),
-    };
+    let refusal = result.as_ref().err().map(|error| Refusal::from(error.clone()));
+    let status = refusal.as_ref().map_or(StatusCode::OK, Refusal::status);
     let listed = match &request.candidates {
         Candidates::All => 0,
         Candidates::Listed(hosts) => hosts.len(),
@@ -87,6 +85,7 @@ fn report(request: &Request, result: &Result<Arc<Answer>, SchedulerError>) {
         hosts.listed = listed,
         hosts.out = result.as_ref().map_or(0, |answer| answer.hosts.len()),
         status = status.as_u16(),
+        error = refusal.map(|refusal| refusal.line()),
         "scheduling request decided",
     );
     if let Ok(answer) = result {

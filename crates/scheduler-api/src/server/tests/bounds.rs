@@ -6,9 +6,10 @@ use axum::body::{Body, Bytes};
 use axum::http::Request;
 use futures::{StreamExt as _, stream};
 use tokio::time::{Instant, timeout};
+use tower::ServiceExt as _;
 
 use super::setting::{Setting, body, with};
-use crate::server::{ApiLimits, PATH};
+use crate::server::{ApiLimits, PATH, router};
 
 fn small(limits: ApiLimits) -> Setting {
     with(limits, None)
@@ -34,6 +35,16 @@ async fn a_body_beyond_the_limit_is_refused_whether_or_not_it_says_so() {
     setting.send(parts(11, 100)).await.is(413, "request body too large\n");
     assert_eq!(setting.send(parts(10, 100)).await.status, 400);
     assert_eq!(setting.post(" ".repeat(1000)).await.status, 400);
+}
+
+/// The listener serves other APIs as well, whose bodies are smaller.
+#[tokio::test]
+async fn the_limit_of_the_listener_does_not_hold_here() {
+    let setting = small(ApiLimits::default());
+    let body = format!("{{\"ignored\":\"{}\",\"pipeline\":\"listed\"}}", "x".repeat(20 << 20));
+    let around = berth_http::Server::new("api").around(router(setting.api.clone()));
+    let answer = around.oneshot(Request::post(PATH).body(Body::from(body)).unwrap()).await.unwrap();
+    assert_eq!(answer.status(), 200);
 }
 
 #[tokio::test]
