@@ -5,7 +5,10 @@
 //! Which host is best is decided in `berth_scheduler`.
 
 mod backend;
+pub mod metrics;
 mod role;
+pub mod server;
+pub mod wire;
 
 pub use backend::{Backend, Outcome};
 pub use role::Role;
