@@ -40,6 +40,11 @@ pub fn failing<K: Kind>(store: &Store<K>, cluster: &ClusterName, why: Option<&st
     store.failing(cluster, why.map(str::to_owned));
 }
 
+/// The API server of `cluster` does not know the kind.
+pub fn not_served<K: Kind>(store: &Store<K>, cluster: &ClusterName) {
+    store.not_served(cluster);
+}
+
 /// The outcome of a write to this object is unknown.
 pub fn doubtful<K: Kind>(store: &Store<K>, key: &crate::ObjectKey) {
     store.sending(key).unknown();
