@@ -5,7 +5,11 @@
 //! Which host is best is decided in `berth_scheduler`.
 
 mod backend;
+pub mod history;
+mod lane;
+pub mod pipelines;
 mod role;
+pub mod tracking;
 
 pub use backend::{Backend, Outcome};
 pub use role::Role;
