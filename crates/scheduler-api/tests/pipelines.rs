@@ -12,6 +12,7 @@ use berth_crds::Pipeline;
 use berth_scheduler::{BuiltIn, Request, SchedulerError, Settings};
 use berth_scheduler_api::pipelines::{PipelineController, PipelineLoader};
 use berth_telemetry::config::Pipelines as Mode;
+use berth_testkit::path_of;
 use serde_json::{Value, json};
 use support::{Scene, until};
 
@@ -101,6 +102,27 @@ async fn document_60_section_3_3_conditions_follow_the_object_and_are_written_on
     process.scene.server.delete::<Pipeline>("mine").unwrap();
     until("it is gone", || async { process.store.is_empty() }).await;
     assert!(!process.knows("mine"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_cannot_be_read_is_not_in_use_and_told_so() {
+    let process = Process::new(Mode::BuiltInAndCrd);
+    process.lead(Fence::open());
+    process.create("mine", &["filter_correct_az"]);
+    process.scene.followed(&process.store).await;
+    until("it is in use", || async { process.conditions("mine").len() == 3 }).await;
+    let unreadable = json!({ "spec": { "filters": [{ "name": 7 }] } });
+    process.scene.server.edit_raw(&path_of::<Pipeline>(""), "mine", &unreadable).unwrap();
+    let told = || async {
+        let object = process.scene.server.get_raw(&path_of::<Pipeline>(""), "mine").unwrap();
+        let message = object["status"]["conditions"][0]["message"].as_str().unwrap_or_default().to_owned();
+        message.starts_with("the object cannot be read, correct it: ")
+    };
+    until("it is told so", told).await;
+    assert!(!process.knows("mine"));
+    process.scene.server.take_log();
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    assert!(process.scene.server.take_log().is_empty(), "once");
 }
 
 #[tokio::test(start_paused = true)]

@@ -270,6 +270,18 @@ fn a_change_takes_effect_at_once_and_is_shown() {
 }
 
 #[test]
+fn what_an_object_was_before_it_became_unreadable_is_not_used() {
+    for (says, ours) in [(json!({ "filters": 7 }), true), (json!({ "filters": 7, "type": "detector" }), false)] {
+        let (store, scheduler, loader) = loader(Mode::BuiltInAndCrd, vec![pipeline("mine", &short())]);
+        assert!(answers(&scheduler, "mine"));
+        let mut newer = raw("mine", &says);
+        newer["metadata"]["resourceVersion"] = json!("2");
+        testing::applied_raw(&store, &ClusterName::home(), newer);
+        assert_eq!((answers(&scheduler, "mine"), loader.problem().is_some()), (false, ours));
+    }
+}
+
+#[test]
 fn objects_of_other_clusters_do_not_count() {
     let (store, scheduler, _loader) = loader(Mode::BuiltInAndCrd, Vec::new());
     testing::applied(&store, &"az-a".into(), pipeline("mine", &short()));
