@@ -47,8 +47,9 @@ lint: ensure-tools ## Check format, lints, documentation, licences and advisorie
 	@hack/deny.sh
 
 .PHONY: crds
-crds: check-tools ## Write the CRDs to config/crd/ anew.
+crds: check-tools ## Write the CRDs to config/crd/ and config/crd-optional/ anew.
 	$(CARGO) run --locked -q -p berth -- crds --directory config/crd
+	$(CARGO) run --locked -q -p berth-crds --example print -- --optional config/crd-optional
 
 .PHONY: docs
 docs: check-tools ## Write the API documentation of all crates.

@@ -54,5 +54,5 @@ pub use metrics::{
 pub use preflight::{Need, Preflight, Verb, preflight};
 pub use routing::{RouteError, Routes};
 pub use store::{Change, Complete, Completeness, Entry, Index, Malformed, Partial, Store, Whole};
-pub use watch::feed;
+pub use watch::{feed, feed_optional};
 pub use write::{Action, Call, Guard, WriteError, Writer, Written};

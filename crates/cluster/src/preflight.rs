@@ -1,7 +1,11 @@
 //! Whether a cluster is fit for us: the version of its API server, the kinds that we need, the rights that we have. It
 //! reports everything that is missing at once, each in one line that says what to do.
 
-use std::{collections::BTreeMap, fmt, future::Future};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    future::Future,
+};
 
 use berth_core::ClusterName;
 use futures::{StreamExt, stream};
@@ -70,6 +74,7 @@ pub struct Need {
     subresource: Option<&'static str>,
     namespace: Option<String>,
     verbs: Vec<Verb>,
+    optional: bool,
 }
 
 impl Need {
@@ -82,6 +87,7 @@ impl Need {
             subresource: None,
             namespace: None,
             verbs: verbs.to_vec(),
+            optional: false,
         }
     }
 
@@ -99,12 +105,19 @@ impl Need {
             subresource: None,
             namespace: Some(namespace.to_owned()),
             verbs: verbs.to_vec(),
+            optional: false,
         }
     }
 
     /// Publishing events about cluster scoped objects (ruling U39).
     pub fn events() -> Self {
         Self::namespaced("events.k8s.io", "v1", "events", "default", &[Verb::Create, Verb::Patch])
+    }
+
+    /// The same need of a kind that need not be installed: where it is not served nothing is missing.
+    #[must_use]
+    pub fn optional(self) -> Self {
+        Self { optional: true, ..self }
     }
 
     fn group_version(&self) -> String {
@@ -194,12 +207,16 @@ impl Preflight {
 /// Checks `cluster` against `needs`; gives everything that is wrong, sorted and each once. Of a server that is too old
 /// only that: our CRDs, which it may lack, are not for it.
 pub async fn preflight(cluster: &Cluster, needs: &[Need]) -> Result<(), Vec<Preflight>> {
-    let (version, served, allowed) =
-        futures::join!(check_version(cluster), check_served(cluster, needs), check_allowed(cluster, needs));
+    let resources = async {
+        let (problems, wanted) = check_served(cluster, needs).await;
+        let allowed = check_allowed(cluster, &wanted).await;
+        problems.into_iter().chain(allowed)
+    };
+    let (version, resources) = futures::join!(check_version(cluster), resources);
     if let Some(too_old @ Preflight::Version { .. }) = version {
         return Err(vec![too_old]);
     }
-    let mut problems: Vec<_> = version.into_iter().chain(served).chain(allowed).collect();
+    let mut problems: Vec<_> = version.into_iter().chain(resources).collect();
     problems.sort();
     problems.dedup_by(|later, earlier| later.is_same_news(earlier));
     if problems.is_empty() { Ok(()) } else { Err(problems) }
@@ -220,16 +237,27 @@ fn number(text: &str) -> u32 {
     digits.parse().unwrap_or(0)
 }
 
-async fn check_served(cluster: &Cluster, needs: &[Need]) -> Vec<Preflight> {
-    let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
+/// What is not served and has to be, and the needs whose rights are to be asked for: all but those of kinds that are not
+/// installed and need not be.
+async fn check_served<'n>(cluster: &Cluster, needs: &'n [Need]) -> (Vec<Preflight>, Vec<&'n Need>) {
+    let groups: BTreeSet<String> = needs.iter().map(Need::group_version).collect();
+    let answers = stream::iter(groups).map(|group| served(cluster, group)).buffer_unordered(AT_ONCE);
+    let answers: BTreeMap<_, _> = answers.collect().await;
+    let mut problems: Vec<_> = answers.values().filter_map(|answer| answer.clone().err()).collect();
+    let mut wanted = Vec::new();
     for need in needs {
-        groups.entry(need.group_version()).or_default().push(need.resource());
+        match answers.get(&need.group_version()) {
+            Some(Ok(served)) if need.optional && !served.contains(&need.plural) => continue,
+            Some(Ok(served)) => problems.extend(missing(cluster, need, served)),
+            Some(Err(_)) | None => {}
+        }
+        wanted.push(need);
     }
-    let missing = stream::iter(groups).map(|(group_version, wanted)| missing(cluster, group_version, wanted));
-    missing.buffer_unordered(AT_ONCE).collect::<Vec<_>>().await.concat()
+    (problems, wanted)
 }
 
-async fn missing(cluster: &Cluster, group_version: String, wanted: Vec<String>) -> Vec<Preflight> {
+/// The resources of a group.
+async fn served(cluster: &Cluster, group_version: String) -> (String, Result<BTreeSet<String>, Preflight>) {
     let question = format!("what {group_version} serves");
     let answer = async {
         let answer = match group_version.as_str() {
@@ -238,26 +266,26 @@ async fn missing(cluster: &Cluster, group_version: String, wanted: Vec<String>) 
         };
         match answer {
             Ok(list) => Ok(list.resources.into_iter().map(|resource| resource.name).collect()),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(BTreeSet::new()),
             Err(error) => Err(error),
         }
     };
-    let served: Vec<String> = match ask(cluster, &question, answer).await {
-        Ok(served) => served,
-        Err(problem) => return vec![problem],
-    };
-    // Where a kind is missing, that its subresources are missing as well is no news.
-    let known = |resource: &str| resource.split_once('/').is_none_or(|(kind, _)| served.iter().any(|one| one == kind));
-    let not_served = wanted.into_iter().filter(|resource| !served.contains(resource) && known(resource));
-    let problem = |resource| Preflight::NotServed {
-        cluster: cluster.name.clone(),
-        group_version: group_version.clone(),
-        resource,
-    };
-    not_served.map(problem).collect()
+    let served = ask(cluster, &question, answer).await;
+    (group_version, served)
 }
 
-async fn check_allowed(cluster: &Cluster, needs: &[Need]) -> Vec<Preflight> {
+fn missing(cluster: &Cluster, need: &Need, served: &BTreeSet<String>) -> Option<Preflight> {
+    let resource = need.resource();
+    // Where a kind is missing, that its subresources are missing as well is no news.
+    let known = need.subresource.is_none() || served.contains(&need.plural);
+    (known && !served.contains(&resource)).then(|| Preflight::NotServed {
+        cluster: cluster.name.clone(),
+        group_version: need.group_version(),
+        resource,
+    })
+}
+
+async fn check_allowed(cluster: &Cluster, needs: &[&Need]) -> Vec<Preflight> {
     let questions: Vec<_> = needs.iter().map(|need| denied(cluster, need)).collect();
     stream::iter(questions).buffered(AT_ONCE).collect::<Vec<_>>().await.concat()
 }
@@ -355,16 +383,39 @@ mod tests {
         things: &'static [&'static str],
         denied: &'static [&'static str],
     ) -> Vec<String> {
+        problems_with(&needs(), minor, things, denied).await
+    }
+
+    async fn problems_with(
+        needs: &[Need],
+        minor: &'static str,
+        things: &'static [&'static str],
+        denied: &'static [&'static str],
+    ) -> Vec<String> {
         let cluster = scripted(move |request| match request.path.as_str() {
             "/version" => Reply::Json(200, version(minor)),
             "/apis/test.berth/v1" => Reply::Json(200, resources(things)),
             "/apis/events.k8s.io/v1" => Reply::Json(200, resources(&["events"])),
             _ => review(request, denied),
         });
-        match preflight(&cluster, &needs()).await {
+        match preflight(&cluster, needs).await {
             Ok(()) => Vec::new(),
             Err(problems) => problems.iter().map(ToString::to_string).collect(),
         }
+    }
+
+    #[tokio::test]
+    async fn a_kind_that_need_not_be_installed_is_no_problem_and_its_rights_count_only_where_it_is() {
+        let needs = needs().map(Need::optional);
+        assert!(problems_with(&needs[..2], "31", &["others"], &["delete", "patch"]).await.is_empty());
+        let found = problems_with(&needs[..2], "31", &["things"], &["delete"]).await;
+        assert_eq!(
+            found,
+            [
+                "cluster home: things/status of test.berth/v1 is not served; install its CRD (berth crds prints it)",
+                "cluster home: we may not delete things.test.berth; grant it with a ClusterRole and a binding to our account",
+            ]
+        );
     }
 
     #[tokio::test]

@@ -105,6 +105,8 @@ struct Member<K> {
     /// The newest version that the watch has shown.
     newest: u64,
     followed: Followed,
+    /// The API server does not know the kind, which need not be installed.
+    absent: bool,
 }
 
 /// A store that may be gone.
@@ -245,6 +247,13 @@ impl<K: Kind> Store<K> {
         why.map_or(Ok(()), |why| Err(partial(why)))
     }
 
+    /// Whether `cluster` serves the kind, as far as is known: false only of a kind that need not be installed
+    /// ([`crate::feed_optional`]), once the API server has said so. The store then holds nothing of the cluster, and that
+    /// is complete.
+    pub fn is_served(&self, cluster: &ClusterName) -> bool {
+        read(&self.shared.data).clusters.get(cluster).is_none_or(|member| !member.absent)
+    }
+
     /// Waits until the first list of `cluster` is complete. Never, if it is not part of the store.
     pub async fn synced(&self, cluster: &ClusterName) {
         self.until(|data| data.clusters.get(cluster).is_some_and(|member| member.entries.synced())).await;
@@ -336,6 +345,7 @@ impl<K: Kind> Store<K> {
     pub(crate) fn init(&self, cluster: &ClusterName) {
         let asked = self.asked();
         self.change(cluster, |member| {
+            member.absent = false;
             member.listing = asked;
             member.entries.init();
             Vec::new()
@@ -387,6 +397,15 @@ impl<K: Kind> Store<K> {
     /// The API server has lost its past: these are all objects of `cluster`, however old they look.
     pub(crate) fn replace(&self, cluster: &ClusterName, objects: Vec<Guarded<K>>) {
         self.change(cluster, |member| member.replace(objects));
+    }
+
+    /// The API server of `cluster` does not know the kind: there are no objects, and no writes that could be in doubt.
+    pub(crate) fn not_served(&self, cluster: &ClusterName) {
+        self.change(cluster, |member| {
+            member.absent = true;
+            member.failing = None;
+            member.replace(Vec::new())
+        });
     }
 
     /// The watch of `cluster` does not get through, or does again.
@@ -468,6 +487,7 @@ impl<K> Member<K> {
             listed: 0,
             newest: 0,
             followed: Followed::default(),
+            absent: false,
         }
     }
 
@@ -483,6 +503,9 @@ impl<K> Member<K> {
     fn why_unfollowed(&self, asked: u64) -> Option<String> {
         if let Some(why) = &self.failing {
             return Some(format!("its watch fails: {why}"));
+        }
+        if self.absent {
+            return None;
         }
         if !self.entries.synced() {
             return Some("its first list is not complete yet".to_owned());

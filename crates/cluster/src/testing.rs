@@ -30,6 +30,16 @@ pub fn applied<K: Kind>(store: &Store<K>, cluster: &ClusterName, object: K) {
     store.applied(cluster, Guarded::Whole(object));
 }
 
+/// The same for an object as the API server sends it, which need not decode.
+///
+/// # Panics
+///
+/// If it is not even an object with a name.
+#[expect(clippy::expect_used, reason = "for tests")]
+pub fn applied_raw<K: Kind>(store: &Store<K>, cluster: &ClusterName, object: serde_json::Value) {
+    store.applied(cluster, serde_json::from_value(object).expect("an object with a name"));
+}
+
 /// The watch of `cluster` shows that an object was deleted.
 pub fn deleted<K: Kind>(store: &Store<K>, cluster: &ClusterName, object: K) {
     store.deleted(cluster, Guarded::Whole(object));
@@ -38,6 +48,11 @@ pub fn deleted<K: Kind>(store: &Store<K>, cluster: &ClusterName, object: K) {
 /// The watch of `cluster` does not get through, for this reason, or does again.
 pub fn failing<K: Kind>(store: &Store<K>, cluster: &ClusterName, why: Option<&str>) {
     store.failing(cluster, why.map(str::to_owned));
+}
+
+/// The API server of `cluster` does not know the kind.
+pub fn not_served<K: Kind>(store: &Store<K>, cluster: &ClusterName) {
+    store.not_served(cluster);
 }
 
 /// The outcome of a write to this object is unknown.

@@ -13,6 +13,7 @@ use tokio::time::{Instant, interval, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{Dispatch, debug, info, instrument::WithSubscriber, warn};
 
+mod absent;
 mod anew;
 mod credentials;
 mod naming;
@@ -46,10 +47,31 @@ pub fn feed<K: Kind>(
     stop: CancellationToken,
     metrics: Arc<StoreMetrics>,
 ) -> impl Future<Output = ()> + Send {
+    feed_as(store, cluster, stop, metrics, false)
+}
+
+/// The same for a kind that need not be installed: while it is not, the store counts as complete and empty
+/// ([`Store::is_served`]), one line says so, and it is asked for again from time to time.
+pub fn feed_optional<K: Kind>(
+    store: Store<K>,
+    cluster: Cluster,
+    stop: CancellationToken,
+    metrics: Arc<StoreMetrics>,
+) -> impl Future<Output = ()> + Send {
+    feed_as(store, cluster, stop, metrics, true)
+}
+
+fn feed_as<K: Kind>(
+    store: Store<K>,
+    cluster: Cluster,
+    stop: CancellationToken,
+    metrics: Arc<StoreMetrics>,
+    optional: bool,
+) -> impl Future<Output = ()> + Send {
     store.join(&cluster.name);
     async move {
         let api = Api::all(cluster.client.clone());
-        let feeding = Feeding { store, cluster, metrics, api, naming: Naming::default() };
+        let feeding = Feeding { store, cluster, metrics, api, naming: Naming::default(), optional };
         let both = async { futures::join!(feeding.follow(), feeding.keep_house()) };
         tokio::select! {
             biased;
@@ -65,6 +87,8 @@ struct Feeding<K: Kind> {
     metrics: Arc<StoreMetrics>,
     api: Api<Guarded<K>>,
     naming: Naming,
+    /// The kind need not be installed.
+    optional: bool,
 }
 
 /// What the watch is at.
@@ -103,6 +127,10 @@ impl<K: Kind> Feeding<K> {
                     Some(Err(error)) => {
                         let trouble = Trouble::of(&error);
                         let code = trouble.code;
+                        if self.optional && absent::is_so(code) {
+                            stream = self.absent(&mut progress).await;
+                            continue;
+                        }
                         self.fail(trouble, &mut progress).await;
                         if anew::is_needed(code, progress.failures) {
                             stream = self.anew(&mut progress).await;

@@ -83,6 +83,13 @@ impl<K: Kind> Writer<K> {
         Self { clusters: self.clusters.fenced(&fence), fence, ..self }
     }
 
+    /// The same writer over an empty store of its own: for objects that are read and written one at a time and of which
+    /// nothing is to stay in memory.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        Self { store: Store::new(&[]), ..self.clone() }
+    }
+
     /// The store that the answers go to.
     pub fn store(&self) -> &Store<K> {
         &self.store

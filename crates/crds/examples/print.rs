@@ -1,10 +1,16 @@
-//! Prints all CRDs to standard output; with a directory as argument, writes one file for each into it.
+//! Prints all CRDs to standard output; with a directory as argument, writes one file for each into it. After `--optional`
+//! the same for the CRDs that Berth can do without.
 
 use std::{env, error::Error, fs, path::Path};
 
+use berth_crds::generate;
+
 fn main() -> Result<(), Box<dyn Error>> {
-    let directory = env::args_os().nth(1);
-    for file in berth_crds::generate::files()? {
+    let mut arguments = env::args_os().skip(1).peekable();
+    let optional = arguments.next_if(|argument| argument == "--optional").is_some();
+    let files = if optional { generate::optional_files()? } else { generate::files()? };
+    let directory = arguments.next();
+    for file in files {
         match &directory {
             Some(directory) => fs::write(Path::new(directory).join(file.name), file.text)?,
             None => print!("---\n{}", file.text),

@@ -5,6 +5,7 @@
 
 pub mod capacity;
 pub mod commitment;
+pub mod history;
 pub mod pipeline;
 pub mod quota;
 pub mod reservation;

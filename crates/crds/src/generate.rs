@@ -1,4 +1,5 @@
-//! The `CustomResourceDefinition`s: what `berth crds` prints and `config/crd/` holds.
+//! The `CustomResourceDefinition`s: what `berth crds` prints and `config/crd/` holds, and the
+//! optional ones of `config/crd-optional/`.
 //!
 //! The schema of a kind comes from its Rust type, `normalise` brings it to the form of document 10, and `rules` adds
 //! what Berth checks beyond the reference.
@@ -9,8 +10,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::core::CustomResourceExt;
 
 use crate::{
-    CommittedResource, Datasource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, ProjectQuota, Reservation,
-    normalise::normalise, rules,
+    CommittedResource, Datasource, FlavorGroupCapacity, History, Hypervisor, Knowledge, Pipeline, ProjectQuota,
+    Reservation, normalise::normalise, rules,
 };
 
 /// Why a CRD could not be printed.
@@ -26,7 +27,7 @@ pub struct Error {
 /// A printed CRD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// File name in `config/crd/`: `<group>_<plural>.yaml`.
+    /// File name in its directory: `<group>_<plural>.yaml`.
     pub name: String,
     /// The content, one YAML document.
     pub text: String,
@@ -39,6 +40,13 @@ pub struct File {
 pub fn all() -> Vec<CustomResourceDefinition> {
     let mut crds = without_rules();
     crds.iter_mut().for_each(rules::apply);
+    crds
+}
+
+/// The CRDs of kinds that Berth uses where they are installed and does without otherwise: History.
+pub fn optional() -> Vec<CustomResourceDefinition> {
+    let mut crds = vec![History::crd()];
+    crds.iter_mut().for_each(as_documented);
     crds
 }
 
@@ -66,7 +74,16 @@ pub fn yaml(crd: &CustomResourceDefinition) -> Result<String, Error> {
 
 /// All CRDs as files of `config/crd/`, in alphabetical order.
 pub fn files() -> Result<Vec<File>, Error> {
-    let mut files = all()
+    printed(&all())
+}
+
+/// The optional CRDs as files of `config/crd-optional/`, in alphabetical order.
+pub fn optional_files() -> Result<Vec<File>, Error> {
+    printed(&optional())
+}
+
+fn printed(crds: &[CustomResourceDefinition]) -> Result<Vec<File>, Error> {
+    let mut files = crds
         .iter()
         .map(|crd| Ok(File { name: file_name(crd), text: yaml(crd)? }))
         .collect::<Result<Vec<_>, Error>>()?;

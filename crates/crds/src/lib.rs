@@ -16,6 +16,7 @@ pub mod facts;
 pub mod flavor_group;
 pub mod flavor_group_capacity;
 pub mod generate;
+pub mod history;
 pub mod hypervisor;
 mod hypervisor_details;
 pub mod knowledge;
@@ -45,6 +46,7 @@ pub use duration::Duration;
 pub use flavor_group_capacity::{
     FlavorCapacity, FlavorGroupCapacity, FlavorGroupCapacitySpec, FlavorGroupCapacityStatus,
 };
+pub use history::{History, HistorySpec, HistoryStatus};
 pub use hypervisor::{Hypervisor, HypervisorSpec, HypervisorStatus};
 pub use knowledge::{Knowledge, KnowledgeSpec, KnowledgeStatus};
 pub use pipeline::{Pipeline, PipelineSpec, PipelineStatus};

@@ -42,6 +42,11 @@ pub fn project_quota(project: &str, zone: &str) -> String {
     format!("{readable}-{}", hash(&[project, zone]))
 }
 
+/// Name of the History of a workload of Nova; `None` if its id cannot be part of an object name.
+pub fn history(resource_id: &str) -> Option<String> {
+    Some(format!("nova-{resource_id}")).filter(|name| !resource_id.is_empty() && is_valid(name))
+}
+
 fn sanitised(character: char) -> char {
     if character.is_ascii_lowercase() || character.is_ascii_digit() { character } else { '-' }
 }
@@ -67,7 +72,7 @@ fn hash(parts: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{commitment, flavor_group_capacity, project_quota};
+    use super::{commitment, flavor_group_capacity, history, project_quota};
 
     const COMMITMENT: &str = "commitment-6b0f3a52-9d41-4c7e-8a15-2f60c1d7e904";
 
@@ -75,6 +80,14 @@ mod tests {
     fn a_commitment_is_named_after_its_uuid_in_lower_case() {
         assert_eq!(commitment("6B0F3A52-9d41-4c7e-8a15-2f60c1d7e904"), COMMITMENT);
         assert_eq!(commitment("dryrun-ab12cd34-0"), "commitment-dryrun-ab12cd34-0");
+    }
+
+    #[test]
+    fn document_60_section_3_9_a_history_is_named_after_its_workload() {
+        assert_eq!(history("6b0f3a52-9d41").as_deref(), Some("nova-6b0f3a52-9d41"));
+        for bad in ["", "Upper", "with space", "ends-", "a/b", &"x".repeat(250)] {
+            assert_eq!(history(bad), None, "{bad}");
+        }
     }
 
     #[test]

@@ -7,23 +7,32 @@ use berth_crds::generate;
 
 #[test]
 fn the_files_are_current() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/crd");
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    compare("config/crd", generate::files().unwrap());
+}
+
+#[test]
+fn the_files_of_kinds_that_need_not_be_installed_are_current() {
+    compare("config/crd-optional", generate::optional_files().unwrap());
+}
+
+fn compare(folder: &str, files: Vec<generate::File>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
+    let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
     let stored: BTreeMap<_, _> = entries
         .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
         .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(path).unwrap()))
         .collect();
-    let generated: BTreeMap<_, _> = generate::files().unwrap().into_iter().map(|file| (file.name, file.text)).collect();
+    let generated: BTreeMap<_, _> = files.into_iter().map(|file| (file.name, file.text)).collect();
     let names = |files: &BTreeMap<String, String>| files.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&stored), names(&generated), "run make crds, and delete files of kinds that are gone");
     for (name, text) in generated {
-        assert!(stored[&name] == text, "config/crd/{name} is not current: run make crds");
+        assert!(stored[&name] == text, "{folder}/{name} is not current: run make crds");
     }
 }
 
 #[test]
 fn a_file_reads_back_as_the_crd_it_was_made_of() {
-    for crd in generate::all() {
+    for crd in generate::all().into_iter().chain(generate::optional()) {
         assert_eq!(serde_saphyr::from_str::<serde_json::Value>(&generate::yaml(&crd).unwrap()).unwrap(), {
             serde_json::to_value(&crd).unwrap()
         });

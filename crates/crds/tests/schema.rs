@@ -105,6 +105,18 @@ fn fields_are_those_of_the_tables() {
 }
 
 #[test]
+fn fields_of_kinds_that_need_not_be_installed_are_those_of_the_tables() {
+    for crd in generate::optional() {
+        let crd = serde_json::to_value(crd).unwrap();
+        let (mut found, mut expected) = (Vec::new(), table(crd["spec"]["names"]["kind"].as_str().unwrap()));
+        flatten("", schema(&crd), &mut found);
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
 fn columns_are_those_of_the_tables() {
     let mut found = Vec::new();
     for crd in crds() {

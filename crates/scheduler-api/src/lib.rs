@@ -5,9 +5,13 @@
 //! Which host is best is decided in `berth_scheduler`.
 
 mod backend;
+pub mod history;
+mod lane;
 pub mod metrics;
+pub mod pipelines;
 mod role;
 pub mod server;
+pub mod tracking;
 pub mod wire;
 
 pub use backend::{Backend, Outcome};

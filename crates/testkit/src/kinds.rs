@@ -87,12 +87,20 @@ pub(crate) fn all() -> Result<&'static [Arc<KindInfo>], String> {
     ALL.get_or_init(made).as_deref().map_err(Clone::clone)
 }
 
+/// Kinds that a server does not begin with: our optional ones.
+pub(crate) fn optional() -> Result<Vec<Arc<KindInfo>>, String> {
+    custom(&berth_crds::generate::optional())
+}
+
+fn custom(crds: &[CustomResourceDefinition]) -> Result<Vec<Arc<KindInfo>>, String> {
+    let kind = |crd: &CustomResourceDefinition| {
+        KindInfo::custom(crd).map(Arc::new).map_err(|problem| format!("{}: {problem}", crd.spec.names.kind))
+    };
+    crds.iter().map(kind).collect()
+}
+
 fn made() -> Result<Vec<Arc<KindInfo>>, String> {
-    let mut kinds = Vec::new();
-    for crd in berth_crds::generate::all() {
-        let kind = KindInfo::custom(&crd).map_err(|problem| format!("{}: {problem}", crd.spec.names.kind))?;
-        kinds.push(Arc::new(kind));
-    }
+    let mut kinds = custom(&berth_crds::generate::all())?;
     kinds.push(Arc::new(KindInfo::built_in("coordination.k8s.io", "Lease", &lease())?));
     kinds.push(Arc::new(KindInfo::built_in("events.k8s.io", "Event", &event())?));
     Ok(kinds)

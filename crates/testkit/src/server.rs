@@ -211,10 +211,12 @@ impl Server {
         self.lock().objects.uninstall(&K::url_path(&(), None));
     }
 
-    /// A kind of ours that was removed is served again, without objects. False if there is no such kind.
+    /// A kind of ours that was removed, or that no server begins with, is served, without objects. False if there is no
+    /// such kind.
     pub fn install_kind<K: Kind>(&self) -> bool {
         let path = K::url_path(&(), None);
-        let kind = kinds::all().ok().and_then(|all| all.iter().find(|kind| kind.path == path));
+        let all = kinds::all().ok().into_iter().flatten().cloned().chain(kinds::optional().unwrap_or_default());
+        let kind = all.into_iter().find(|kind| kind.path == path);
         kind.inspect(|kind| self.lock().objects.install(kind)).is_some()
     }
 

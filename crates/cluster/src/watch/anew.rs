@@ -64,7 +64,7 @@ impl<K: Kind> Feeding<K> {
         }
     }
 
-    async fn page(&self, params: &ListParams) -> Result<(Vec<Guarded<K>>, Position), Trouble> {
+    pub(super) async fn page(&self, params: &ListParams) -> Result<(Vec<Guarded<K>>, Position), Trouble> {
         match timeout(READ_DEADLINE, self.api.list(params)).await {
             Ok(Ok(list)) => {
                 let version = list.metadata.resource_version.and_then(|version| version.parse().ok());
@@ -78,7 +78,7 @@ impl<K: Kind> Feeding<K> {
 }
 
 /// Where a list is in the history of the API server, and where its next page begins.
-struct Position {
+pub(super) struct Position {
     version: Option<u64>,
     next: Option<String>,
 }

@@ -217,4 +217,5 @@ async fn what_nobody_looks_at_is_settled_by_housekeeping() {
     assert!(!scene.store.in_doubt(&key));
 }
 
+mod absent;
 mod outages;

@@ -108,6 +108,14 @@ pub enum WriteError {
         /// What happened.
         message: String,
     },
+    /// Nothing was changed because the API server does not know the kind: its CRD is not installed, or not yet.
+    #[error("{call}: {message}; nothing was changed, it is tried again")]
+    NotServed {
+        /// What was to be done.
+        call: Call,
+        /// What to do about it.
+        message: String,
+    },
     /// It may have taken effect or not. The object is marked as in doubt.
     #[error("{call}: {message}; whether it took effect is unknown, the object is read before anything else is decided")]
     Unknown {
@@ -145,7 +153,7 @@ impl WriteError {
     pub fn class(&self) -> Class {
         match self {
             Self::Conflict { .. } | Self::AlreadyExists { .. } | Self::Unknown { .. } => Class::Soon,
-            Self::Unavailable { .. } | Self::NotLeader { .. } => Class::Later,
+            Self::Unavailable { .. } | Self::NotServed { .. } | Self::NotLeader { .. } => Class::Later,
             Self::Elsewhere { .. } | Self::Refused { .. } | Self::Malformed { .. } | Self::Invalid { .. } => {
                 Class::User
             }
@@ -157,7 +165,7 @@ impl WriteError {
         match self {
             Self::Conflict { .. } => "conflict",
             Self::AlreadyExists { .. } | Self::Elsewhere { .. } => "exists",
-            Self::Unavailable { .. } => "unavailable",
+            Self::Unavailable { .. } | Self::NotServed { .. } => "unavailable",
             Self::Unknown { .. } => "unknown",
             Self::NotLeader { .. } => "not_leader",
             Self::Refused { .. } | Self::Malformed { .. } | Self::Invalid { .. } => "refused",
@@ -204,7 +212,8 @@ fn answered(call: Call, status: &Status) -> WriteError {
         _ if status.is_conflict() || other_incarnation(status) => WriteError::Conflict { call },
         // Kinds are installed, rights granted and credentials renewed while we wait, and a server that has just started
         // refuses everybody until it knows them.
-        401 | 403 | 404 => WriteError::Unavailable { call, message: words(status) },
+        401 | 403 => WriteError::Unavailable { call, message: words(status) },
+        404 => WriteError::NotServed { call, message: words(status) },
         // Both come before anything is stored: too many requests, and a server that is not ready or shuts down.
         429 | 503 => WriteError::Unavailable { call, message },
         // All others may come after it: etcd timed out, a proxy gave up.

@@ -211,7 +211,7 @@ async fn a_patch_of_an_object_that_is_gone_removes_it_from_the_store() {
 async fn a_kind_that_is_not_served_does_not_make_objects_disappear() {
     let scene = scene(|_| Reply::error(404, "NotFound", "the server could not find the requested resource"));
     let error = scene.move_to("h2", Guard::Version).await.unwrap_err();
-    assert!(matches!(error, WriteError::Unavailable { .. }), "{error}");
+    assert!(matches!(error, WriteError::NotServed { .. }), "{error}");
     scene.writer.settle(&key()).await.unwrap_err();
     assert!(scene.shown().is_some());
 }

@@ -1,0 +1,52 @@
+//! A kind that need not be installed and is not. It decides when that is believed, and how it is found out that the kind
+//! has been installed since. What goes on without it is for those who read the store.
+
+use futures::stream::BoxStream;
+use kube::api::ListParams;
+use tokio::time::sleep;
+use tracing::info;
+
+use super::{FIRST_PAUSE, Feeding, Item, LONGEST_PAUSE, Progress};
+use crate::{Kind, kind_name};
+
+/// Whether this answer to a list or a watch says that there is no such kind.
+pub(super) fn is_so(code: Option<u16>) -> bool {
+    code == Some(404)
+}
+
+impl<K: Kind> Feeding<K> {
+    /// Waits until the kind is served. An API server that has just started may not know it for a moment, so one answer
+    /// is not believed.
+    pub(super) async fn absent(&self, progress: &mut Progress) -> BoxStream<'static, Item<K>> {
+        let (kind, cluster) = (kind_name::<K>(), &self.cluster.name);
+        progress.listing = true;
+        sleep(FIRST_PAUSE).await;
+        if self.is_absent().await {
+            self.store.not_served(cluster);
+            self.metrics.credentials.accepted(cluster);
+            self.show();
+            progress.failures = 0;
+            progress.telling.over();
+            info!(kind, %cluster, "the kind is not installed; it is not needed, and is used as soon as it is installed");
+            self.until_installed().await;
+            info!(kind, %cluster, "the kind is installed now");
+        }
+        self.stream()
+    }
+
+    /// Any other answer is for the watch to deal with.
+    async fn until_installed(&self) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            sleep(pause).await;
+            if !self.is_absent().await {
+                return;
+            }
+            pause = LONGEST_PAUSE.min(pause * 2);
+        }
+    }
+
+    async fn is_absent(&self) -> bool {
+        matches!(self.page(&ListParams::default().limit(1)).await, Err(trouble) if is_so(trouble.code))
+    }
+}

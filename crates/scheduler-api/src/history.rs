@@ -1,0 +1,14 @@
+//! What is remembered of decisions, for people (document 60 section 3.9): a History object for each workload where the kind
+//! is installed, otherwise an event on the slot that the VM goes into (ruling U11). Nothing here holds up or fails a run.
+
+mod decided;
+mod explanation;
+mod histories;
+mod object;
+#[cfg(test)]
+mod tests;
+
+pub use decided::{Decided, Verdict, decided};
+pub use explanation::explanation;
+pub use histories::{Histories, HistoryMetrics, HistoryParts};
+pub use object::{new, next};

@@ -1,0 +1,230 @@
+//! Writes Histories, and events instead of them where the kind is not installed. It decides how long is tried and what is
+//! dropped: a queue of its own, one decision at a time, deadlines, and losses that are counted.
+
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use berth_cluster::{
+    Event, EventKind, Events, ObjectKey, RouteError, Routes, Store, WriteError, Writer, Written, chain,
+};
+use berth_core::ClusterName;
+use berth_crds::{History, Reservation, conditions::history as texts, names};
+use berth_scheduler::Booking;
+use berth_telemetry::{
+    clock::Clock,
+    metrics::{Kind, Metric, Metrics, MetricsError},
+};
+use kube::Resource;
+use prometheus::IntCounterVec;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info};
+
+use super::{Decided, Verdict, decided, new, next};
+use crate::{
+    Outcome,
+    lane::{self, Lane},
+};
+
+/// Decisions that may wait to be written.
+const QUEUE: usize = 1024;
+/// How often an object is read anew because somebody else has written it.
+const ATTEMPTS: usize = 3;
+/// For so long a kind that was not installed is taken for not installed.
+const NOT_INSTALLED: Duration = Duration::from_secs(60);
+
+const HISTORIES: Metric = Metric {
+    name: "berth_histories_total",
+    kind: Kind::Counter,
+    labels: &["outcome"],
+    help: "Decisions to be remembered, by outcome: written, not_installed (the kind History is missing), no_name (the id \
+           of the workload cannot be part of a name), queue_full or failed.",
+};
+
+/// What is counted about histories.
+#[derive(Clone, Debug)]
+pub struct HistoryMetrics {
+    histories: IntCounterVec,
+}
+
+impl HistoryMetrics {
+    /// Registers the counter.
+    pub fn register(metrics: &Metrics) -> Result<Self, MetricsError> {
+        Ok(Self { histories: metrics.counter(&HISTORIES)? })
+    }
+
+    fn count(&self, outcome: &str) {
+        self.histories.with_label_values(&[outcome]).inc();
+    }
+}
+
+/// What is needed to write histories.
+pub struct HistoryParts {
+    /// Writes Histories while the process leads. Nothing is kept in its store, which need not be fed.
+    pub writer: Writer<History>,
+    /// Which cluster the History of a zone belongs to.
+    pub routes: Routes,
+    /// Reservations, for events.
+    pub reservations: Store<Reservation>,
+    /// Tells people.
+    pub events: Events,
+    /// The wall clock.
+    pub clock: Arc<dyn Clock>,
+    /// What is counted.
+    pub metrics: HistoryMetrics,
+}
+
+/// Takes note of decisions. Clones share the queue.
+#[derive(Clone, Debug)]
+pub struct Histories {
+    lane: Lane<Outcome>,
+    metrics: HistoryMetrics,
+}
+
+impl Histories {
+    /// The place to leave decisions at, and the work behind it, which runs until `stop`.
+    pub fn new(parts: HistoryParts, stop: CancellationToken) -> (Self, impl Future<Output = ()> + Send) {
+        let (lane, waiting) = Lane::new(QUEUE);
+        let metrics = parts.metrics.clone();
+        let scribe = Arc::new(Scribe { parts, missing: Mutex::default() });
+        let work = lane::work(waiting, 1, stop, move |outcome: Outcome| {
+            let scribe = scribe.clone();
+            async move { scribe.take(&outcome).await }
+        });
+        (Self { lane, metrics }, work)
+    }
+
+    /// Takes note of a decision. Never waits; when there are too many, some are dropped.
+    pub fn take(&self, outcome: &Outcome) {
+        let options = &outcome.request.options;
+        if options.skip_history || options.read_only {
+            return;
+        }
+        if self.lane.put(outcome.clone()).is_err() {
+            self.metrics.count("queue_full");
+        }
+    }
+}
+
+/// Why a History was not written.
+#[derive(Debug, thiserror::Error)]
+enum Unwritten {
+    #[error("others write it all the time")]
+    Contended,
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+struct Scribe {
+    parts: HistoryParts,
+    /// The clusters that did not know the kind, and until when that is believed.
+    missing: Mutex<BTreeMap<ClusterName, Instant>>,
+}
+
+impl Scribe {
+    async fn take(&self, outcome: &Outcome) {
+        let Some(decided) = decided(outcome) else { return };
+        let booking = outcome.result.as_ref().ok().and_then(|answer| answer.booking.as_ref());
+        let result = self.remember(&decided, booking).await;
+        self.parts.metrics.count(result);
+    }
+
+    async fn remember(&self, decided: &Decided, booking: Option<&Booking>) -> &'static str {
+        let Some(name) = names::history(&decided.resource) else {
+            debug!(resource = decided.resource, "no history: the id cannot be part of the name of an object");
+            return "no_name";
+        };
+        let key = match self.key(&name, decided) {
+            Ok(key) => key,
+            Err(error) => {
+                debug!(name, error = %error, "no history: no cluster has its zone");
+                return "failed";
+            }
+        };
+        if self.is_missing(&key.cluster) {
+            self.tell_slot(decided, booking);
+            return "not_installed";
+        }
+        match self.write(&key, decided).await {
+            Ok(history) => {
+                self.missing.lock().unwrap_or_else(PoisonError::into_inner).remove(&key.cluster);
+                self.parts.events.publish(&key.cluster, &history.object_ref(&()), event(decided, &decided.explanation));
+                "written"
+            }
+            Err(Unwritten::Write(WriteError::NotServed { .. })) => {
+                self.not_installed(&key.cluster);
+                self.tell_slot(decided, booking);
+                "not_installed"
+            }
+            Err(error) => {
+                debug!(object = %key, error = chain(&error), "no history");
+                "failed"
+            }
+        }
+    }
+
+    fn key(&self, name: &str, decided: &Decided) -> Result<ObjectKey, RouteError> {
+        let cluster = self.parts.routes.target::<History>(Some(&decided.zone))?;
+        Ok(ObjectKey::new(cluster, name))
+    }
+
+    /// Reads the object, or creates it, and replaces its status.
+    async fn write(&self, key: &ObjectKey, decided: &Decided) -> Result<Arc<History>, Unwritten> {
+        let writer = self.parts.writer.apart();
+        for _ in 0..ATTEMPTS {
+            writer.settle(key).await?;
+            let found = match writer.store().get(key) {
+                Some(object) => object,
+                None => match writer.create(&key.cluster, &new(&key.name, decided)).await {
+                    Ok(object) => object,
+                    Err(WriteError::AlreadyExists { .. }) => continue,
+                    Err(error) => return Err(error.into()),
+                },
+            };
+            let mut object = History::clone(&found);
+            object.status = Some(next(&found, decided, self.parts.clock.now()));
+            match writer.patch_status(key, &found, &object).await {
+                Ok(Written::Changed(object)) => return Ok(object),
+                Ok(Written::Unchanged) => return Ok(found),
+                Ok(Written::Gone) | Err(WriteError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Unwritten::Contended)
+    }
+
+    fn is_missing(&self, cluster: &ClusterName) -> bool {
+        let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        missing.get(cluster).is_some_and(|until| *until > Instant::now())
+    }
+
+    fn not_installed(&self, cluster: &ClusterName) {
+        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        if missing.insert(cluster.clone(), Instant::now() + NOT_INSTALLED).is_none() {
+            info!(%cluster, "the kind History is not installed: decisions about VMs are told as events on slots only");
+        }
+    }
+
+    fn tell_slot(&self, decided: &Decided, booking: Option<&Booking>) {
+        let Some(booking) = booking else { return };
+        let (vm, slot) = (&booking.vm, &booking.slot);
+        let key = ObjectKey::new(slot.cluster.clone(), slot.name.as_str());
+        let Some(object) = self.parts.reservations.get(&key) else { return };
+        let note = format!("VM {vm} is expected in this slot.\n\n{}", decided.explanation);
+        self.parts.events.publish(&key.cluster, &object.object_ref(&()), event(decided, &note));
+    }
+}
+
+fn event(decided: &Decided, note: &str) -> Event {
+    let (kind, reason, action) = match decided.verdict {
+        Verdict::Selected(_) => (EventKind::Normal, texts::SCHEDULING_SUCCEEDED, texts::SCHEDULED),
+        Verdict::NoHost | Verdict::Failed(_) => {
+            (EventKind::Warning, texts::SCHEDULING_FAILED, texts::FAILED_SCHEDULING)
+        }
+    };
+    Event { kind, reason: reason.to_owned(), action: action.to_owned(), note: note.to_owned() }
+}

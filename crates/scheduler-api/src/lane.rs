@@ -1,0 +1,62 @@
+//! A bounded queue with work behind it, for what is written after an answer was given. Putting something in never waits;
+//! what becomes of things that do not fit is for whoever puts them in.
+
+use std::{future::Future, time::Duration};
+
+use futures::{StreamExt, stream};
+use tokio::{sync::mpsc, time::sleep};
+use tokio_util::sync::CancellationToken;
+
+/// After `stop`, what waits is still worked on as long as this lasts.
+const LAST_WORK: Duration = Duration::from_secs(2);
+
+/// The end that things are put in at. Clones share the queue.
+#[derive(Debug)]
+pub(crate) struct Lane<T> {
+    queue: mpsc::Sender<T>,
+}
+
+impl<T> Clone for Lane<T> {
+    fn clone(&self) -> Self {
+        Self { queue: self.queue.clone() }
+    }
+}
+
+impl<T> Lane<T> {
+    /// A queue for so many things.
+    pub(crate) fn new(size: usize) -> (Self, mpsc::Receiver<T>) {
+        let (queue, waiting) = mpsc::channel(size);
+        (Self { queue }, waiting)
+    }
+
+    /// Puts something in; gives it back if there is no room.
+    pub(crate) fn put(&self, thing: T) -> Result<(), T> {
+        self.queue.try_send(thing).map_err(mpsc::error::TrySendError::into_inner)
+    }
+}
+
+/// Works on what is put in, so many things at once, until `stop` and a little longer for what is there already.
+pub(crate) async fn work<T, W: Future<Output = ()>>(
+    waiting: mpsc::Receiver<T>,
+    at_once: usize,
+    stop: CancellationToken,
+    each: impl Fn(T) -> W,
+) {
+    let things = stream::unfold(waiting, |mut waiting| async {
+        let thing = tokio::select! {
+            biased;
+            thing = waiting.recv() => thing,
+            () = stop.cancelled() => None,
+        };
+        thing.map(|thing| (thing, waiting))
+    });
+    let patience = async {
+        stop.cancelled().await;
+        sleep(LAST_WORK).await;
+    };
+    tokio::select! {
+        biased;
+        () = things.for_each_concurrent(at_once, each) => {},
+        () = patience => {},
+    }
+}

@@ -1,0 +1,69 @@
+//! Writes the conditions of Pipelines: on the leader, one look at an object after each change of it. Whether the pipeline
+//! is in use does not depend on it.
+
+use std::sync::Arc;
+
+use berth_cluster::{Change, Malformed, Next, ObjectKey, WriteError, Writer};
+use berth_core::ClusterName;
+use berth_crds::{Pipeline, PipelineStatus};
+use berth_telemetry::clock::Clock;
+use serde_json::Value;
+
+use super::{Object, judge, status};
+
+/// Says in the objects what became of them.
+pub struct PipelineController {
+    pipelines: Writer<Pipeline>,
+    clock: Arc<dyn Clock>,
+}
+
+impl PipelineController {
+    /// A controller that writes only while the fence of the writer is open.
+    pub fn new(pipelines: Writer<Pipeline>, clock: Arc<dyn Clock>) -> Self {
+        Self { pipelines, clock }
+    }
+
+    /// The object that a change concerns; objects outside of the home cluster are nobody's.
+    pub fn wake(change: &Change<Pipeline>) -> Option<ObjectKey> {
+        Some(change.key.clone()).filter(|key| key.cluster == ClusterName::home())
+    }
+
+    /// One look at a Pipeline.
+    pub async fn look(&self, key: ObjectKey) -> Result<Next, WriteError> {
+        let store = self.pipelines.store();
+        if store.in_doubt(&key) {
+            self.pipelines.settle(&key).await?;
+        }
+        if let Some(malformed) = store.malformed().into_iter().find(|malformed| malformed.key == key) {
+            self.say(&key, &shell(&malformed), Object::Malformed(&malformed)).await?;
+        } else if let Some(object) = store.get(&key) {
+            self.say(&key, &object, Object::Readable(&object)).await?;
+        }
+        Ok(Next::Done)
+    }
+
+    async fn say(&self, key: &ObjectKey, old: &Pipeline, object: Object<'_>) -> Result<(), WriteError> {
+        let Some((_, report)) = judge(object) else { return Ok(()) };
+        let mut new = old.clone();
+        let before = old.status.clone().unwrap_or_default();
+        new.status = Some(status(&before, &report, old.metadata.generation, self.clock.now()));
+        match self.pipelines.patch_status(key, old, &new).await {
+            // It took effect: what is malformed is the object, and that is what was said.
+            Err(WriteError::Malformed { .. }) if report.unreadable.is_some() => Ok(()),
+            written => written.map(drop),
+        }
+    }
+}
+
+/// What is needed of an object that cannot be read to write its status.
+fn shell(malformed: &Malformed) -> Pipeline {
+    let mut object = Pipeline::default();
+    let raw = &malformed.raw;
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    object.metadata.name = Some(malformed.key.name.to_string());
+    object.metadata.uid = text(&raw["metadata"]["uid"]);
+    object.metadata.resource_version = text(&raw["metadata"]["resourceVersion"]);
+    object.metadata.generation = raw["metadata"]["generation"].as_i64();
+    object.status = serde_json::from_value::<PipelineStatus>(raw["status"].clone()).ok();
+    object
+}

@@ -1,0 +1,122 @@
+//! Keeps the scheduler's pipelines as the Pipeline objects say, on every replica and with every change at once. A run in
+//! progress is not disturbed. The conditions are written by the leader, see `controller`.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use berth_cluster::Store;
+use berth_core::ClusterName;
+use berth_crds::{Pipeline, labels};
+use berth_scheduler::BuiltIn;
+use berth_telemetry::{
+    config,
+    metrics::{Kind, Metric, Metrics, MetricsError},
+};
+use tracing::{info, warn};
+
+use super::{InUse, Object, in_use};
+
+const STATE: Metric = Metric {
+    name: "cortex_pipeline_state",
+    kind: Kind::Gauge,
+    labels: &["domain", "pipeline", "state"],
+    help: "Always 1 for each pipeline, compiled in or from an object: state is ready if requests can use it, else unknown.",
+};
+
+/// Loads pipelines into a scheduler. Clones share it.
+#[derive(Clone)]
+pub struct PipelineLoader {
+    store: Store<Pipeline>,
+    mode: config::Pipelines,
+    scheduler: Arc<BuiltIn>,
+    usable: Arc<Mutex<BTreeMap<String, bool>>>,
+}
+
+impl PipelineLoader {
+    /// Gives the scheduler the pipelines that are there already, and from now on every change. To be called before
+    /// anything is fed into `store`.
+    pub fn new(store: &Store<Pipeline>, mode: config::Pipelines, scheduler: Arc<BuiltIn>) -> Self {
+        let loader = Self { store: store.clone(), mode, scheduler, usable: Arc::default() };
+        loader.load();
+        let listening = loader.clone();
+        store.on_change(move |change| {
+            if change.key.cluster == ClusterName::home() {
+                listening.load();
+            }
+        });
+        loader
+    }
+
+    /// Resolves when the pipelines are those of the objects (ruling U23): at once when objects do not count, otherwise
+    /// when all of them are known, or when it is known that there are none because the kind is not installed.
+    pub async fn loaded(&self) {
+        let home = ClusterName::home();
+        if self.mode != config::Pipelines::BuiltIn && self.store.clusters().contains(&home) {
+            self.store.synced(&home).await;
+        }
+    }
+
+    /// What is wrong with the pipelines at the moment, in a line for people: it stops only requests that need them.
+    pub fn problem(&self) -> Option<String> {
+        let usable = self.usable.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.mode == config::Pipelines::Crd && usable.is_empty() {
+            return Some(self.none().to_owned());
+        }
+        let broken: Vec<_> = usable.iter().filter(|(_, usable)| !**usable).map(|(name, _)| name.as_str()).collect();
+        (!broken.is_empty()).then(|| {
+            let names = broken.join(", ");
+            format!("these pipelines cannot be used, their conditions say why: {names}")
+        })
+    }
+
+    /// Registers the gauge of all pipelines.
+    pub fn register(&self, metrics: &Metrics) -> Result<(), MetricsError> {
+        let usable = self.usable.clone();
+        metrics.computed(&STATE, move || {
+            let usable = usable.lock().unwrap_or_else(PoisonError::into_inner);
+            let state = |usable: bool| if usable { "ready" } else { "unknown" };
+            let row = |(name, usable): (&String, &bool)| {
+                (vec![labels::NOVA.to_owned(), name.clone(), state(*usable).to_owned()], 1.0)
+            };
+            usable.iter().map(row).collect()
+        })
+    }
+
+    fn none(&self) -> &'static str {
+        if self.store.is_served(&ClusterName::home()) {
+            "scheduler.pipelines is crd, and there is no Pipeline of Nova: create one, or set it to builtin+crd"
+        } else {
+            "scheduler.pipelines is crd, and the kind Pipeline is not installed: install its CRD (berth crds prints it), \
+             or set it to builtin+crd"
+        }
+    }
+
+    fn load(&self) {
+        let home = ClusterName::home();
+        let (mut objects, mut malformed) = (self.store.all(), self.store.malformed());
+        malformed.retain(|object| object.key.cluster == home);
+        // Of a malformed object the store shows what it was before; that is not what people want any more.
+        objects.retain(|entry| entry.key.cluster == home && malformed.iter().all(|other| other.key != entry.key));
+        let readable = objects.iter().map(|entry| Object::Readable(&entry.object));
+        let InUse { pipelines, usable } = in_use(self.mode, readable.chain(malformed.iter().map(Object::Malformed)));
+        self.scheduler.set_pipelines(pipelines);
+        let mut before = self.usable.lock().unwrap_or_else(PoisonError::into_inner);
+        tell(&before, &usable);
+        *before = usable;
+    }
+}
+
+/// Says what cannot be used any more, and what can be used again.
+fn tell(before: &BTreeMap<String, bool>, now: &BTreeMap<String, bool>) {
+    for (pipeline, usable) in now {
+        match (before.get(pipeline), usable) {
+            (None | Some(true), false) => {
+                warn!(pipeline, "the pipeline cannot be used, requests that name it fail; its conditions say why");
+            }
+            (Some(false), true) => info!(pipeline, "the pipeline can be used again"),
+            _ => {}
+        }
+    }
+}

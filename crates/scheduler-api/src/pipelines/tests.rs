@@ -1,0 +1,321 @@
+//! Which pipelines are in use, and what their conditions say (document 60 sections 3.1, 3.3, 12.1 and 14).
+
+use std::sync::Arc;
+
+use berth_cluster::{Malformed, ObjectKey, testing};
+use berth_core::{ClusterName, testing::at};
+use berth_crds::{Pipeline, PipelineStatus};
+use berth_scheduler::{BuiltIn, Pipelines, Settings};
+use berth_telemetry::{config::Pipelines as Mode, metrics::Metrics};
+use serde_json::{Value, json};
+
+use super::{InUse, Object, PipelineLoader, Report, convert, in_use, judge, status};
+
+const GENERAL_PURPOSE: &str = "kvm-general-purpose-load-balancing";
+
+fn raw(name: &str, spec: &Value) -> Value {
+    let mut whole = json!({ "schedulingDomain": "nova", "type": "filter-weigher" });
+    whole.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+    json!({
+        "apiVersion": "cortex.cloud/v1alpha1", "kind": "Pipeline",
+        "metadata": { "name": name, "uid": name, "resourceVersion": "1", "generation": 3 }, "spec": whole,
+    })
+}
+
+fn pipeline(name: &str, spec: &Value) -> Pipeline {
+    serde_json::from_value(raw(name, spec)).unwrap()
+}
+
+fn steps(names: &[&str]) -> Value {
+    names.iter().map(|name| json!({ "name": name })).collect()
+}
+
+fn report(object: &Pipeline) -> Report {
+    judge(Object::Readable(object)).unwrap().1
+}
+
+/// The conditions as `type status reason: message`.
+fn lines(status: &PipelineStatus) -> Vec<String> {
+    let line = |c: &berth_crds::Condition| format!("{} {} {}: {}", c.type_, c.status, c.reason, c.message);
+    status.conditions.iter().map(line).collect()
+}
+
+fn says(object: &Pipeline) -> Vec<String> {
+    lines(&status(&PipelineStatus::default(), &report(object), object.metadata.generation, at(0)))
+}
+
+#[test]
+fn document_60_section_12_2_the_example_is_taken_over_completely() {
+    let object = pipeline(
+        "kvm-hana-bin-packing",
+        &json!({
+            "ignorePreselection": true,
+            "filters": [
+                { "name": "filter_status_conditions" },
+                { "name": "filter_external_customer",
+                  "params": [{ "key": "domainNamePrefixes", "stringListValue": ["iaas-"] }] },
+                { "name": "filter_has_enough_capacity" },
+            ],
+            "weighers": [{
+                "name": "kvm_binpack", "multiplier": -0.5,
+                "params": [{ "key": "resourceWeights", "floatMapValue": { "memory": 1.0 } }],
+            }, { "name": "kvm_failover_evacuation" }],
+        }),
+    );
+    let spec = convert(&object);
+    assert_eq!((spec.name.as_str(), spec.ignore_preselection), ("kvm-hana-bin-packing", true));
+    assert_eq!(spec.filters[1].params[0].string_list_value.as_deref(), Some(&["iaas-".to_owned()][..]));
+    let multipliers: Vec<_> = spec.weighers.iter().map(|weigher| weigher.multiplier).collect();
+    assert_eq!(multipliers, [-0.5, 1.0], "an absent multiplier is 1");
+    assert_eq!(
+        says(&object),
+        [
+            "Ready True PipelineReady: pipeline is ready",
+            "AllStepsReady True AllStepsReady: all pipeline steps are ready",
+            "AllStepsIndexed True AllStepsIndexed: all pipeline steps are indexed and known by the controller",
+        ]
+    );
+}
+
+#[test]
+fn document_60_section_3_3_filter_errors_make_the_pipeline_unusable() {
+    let object =
+        pipeline("p", &json!({ "filters": steps(&["filter_correct_az", "filter_external_customer", "filter_foo"]) }));
+    assert_eq!(
+        says(&object),
+        [
+            "Ready False PipelineInitFailed: one or more filters failed to initialize",
+            "AllStepsReady False PipelineInitFailed: 1 filters failed to initialize: map[filter_external_customer:failed \
+             to initialize filter: don't configure this step without domainNamePrefixes]",
+        ],
+        "AllStepsIndexed is not touched"
+    );
+    let before = status(&PipelineStatus::default(), &Report::default(), Some(1), at(0));
+    let after = status(&before, &report(&object), Some(2), at(9));
+    assert_eq!(after.conditions[2], before.conditions[2]);
+}
+
+#[test]
+fn document_60_section_3_3_weigher_errors_and_unknown_steps_are_left_out_and_said() {
+    let object = pipeline(
+        "p",
+        &json!({ "filters": steps(&["filter_foo"]), "weighers": steps(&["kvm_binpack", "kvm_prefer_smaller_hosts", "bar"]) }),
+    );
+    let (loaded, found) = judge(Object::Readable(&object)).unwrap();
+    assert!(loaded.is_some() && found.is_usable());
+    let error = "failed to initialize weigher: at least one resource weight must be specified";
+    assert_eq!(
+        says(&object),
+        [
+            "Ready True PipelineReady: pipeline is ready".to_owned(),
+            format!(
+                "AllStepsReady False SomeStepsNotReady: 2 weighers failed to initialize: map[kvm_binpack:{error} \
+                 kvm_prefer_smaller_hosts:{error}]. "
+            ),
+            "AllStepsIndexed False PipelineContainsUnknownSteps: pipeline contains 2 unknown steps: [filter_foo bar]"
+                .to_owned(),
+        ]
+    );
+}
+
+#[test]
+fn document_60_section_7_7_vmware_only_steps_and_detectors_are_unknown_steps() {
+    let object = pipeline(
+        "p",
+        &json!({ "weighers": steps(&["vmware_binpack"]), "detectors": steps(&["avoid_high_steal_pct"]) }),
+    );
+    let unknown = "pipeline contains 2 unknown steps: [vmware_binpack avoid_high_steal_pct]";
+    assert!(says(&object)[2].ends_with(unknown), "{:?}", says(&object));
+}
+
+#[test]
+fn document_60_section_14_b19_a_step_that_is_listed_twice_makes_the_pipeline_unusable() {
+    let params = json!([{ "key": "resourceWeights", "floatMapValue": { "memory": 1.0 } }]);
+    let binpack = |multiplier: f64| json!({ "name": "kvm_binpack", "multiplier": multiplier, "params": params });
+    let object = pipeline("p", &json!({ "weighers": [binpack(1.0), binpack(3.0)] }));
+    assert_eq!(
+        says(&object)[1],
+        "AllStepsReady False PipelineInitFailed: 1 filters failed to initialize: map[kvm_binpack:duplicate step \
+         \"kvm_binpack\"]"
+    );
+}
+
+#[test]
+fn document_60_section_14_b18_judging_keeps_no_state() {
+    let broken = pipeline("p", &json!({ "filters": steps(&["filter_external_customer"]) }));
+    let whole = pipeline("p", &json!({ "filters": steps(&["filter_correct_az"]) }));
+    let before = says(&whole);
+    assert!(!report(&broken).is_usable());
+    assert_eq!(says(&whole), before);
+}
+
+#[test]
+fn u38_a_status_that_says_nothing_new_is_the_same_status() {
+    let object = pipeline("p", &json!({ "filters": steps(&["filter_foo"]) }));
+    let first = status(&PipelineStatus::default(), &report(&object), Some(3), at(0));
+    assert_eq!(status(&first, &report(&object), Some(3), at(60)), first);
+    let later = status(&first, &report(&object), Some(4), at(60));
+    assert_eq!(later.conditions[0].observed_generation, Some(4));
+    assert_eq!(later.conditions[0].last_transition_time, first.conditions[0].last_transition_time);
+    let cured = status(&first, &Report::default(), Some(4), at(60));
+    assert_ne!(cured.conditions[2].last_transition_time, first.conditions[2].last_transition_time);
+    assert_eq!(cured.conditions[0].last_transition_time, first.conditions[0].last_transition_time);
+}
+
+fn malformed(name: &str, spec: &Value) -> Malformed {
+    let raw = raw(name, spec);
+    Malformed {
+        key: ObjectKey::new(ClusterName::home(), name),
+        error: "spec.filters: no list".into(),
+        raw: Arc::new(raw),
+    }
+}
+
+fn names(InUse { pipelines, .. }: &InUse) -> Vec<String> {
+    pipelines.names().map(str::to_owned).collect()
+}
+
+#[test]
+fn document_60_section_12_1_the_three_modes() {
+    let objects = [
+        pipeline("mine", &json!({ "filters": steps(&["filter_correct_az"]) })),
+        pipeline(GENERAL_PURPOSE, &json!({ "filters": steps(&["filter_correct_az"]) })),
+    ];
+    let seen = || objects.iter().map(Object::Readable);
+    let steps_of = |used: &InUse| used.pipelines.get(GENERAL_PURPOSE).unwrap().steps().count();
+    let shipped: Vec<_> = Pipelines::shipped().names().map(str::to_owned).collect();
+
+    let built_in = in_use(Mode::BuiltIn, seen());
+    assert!(names(&built_in) == shipped && steps_of(&built_in) > 10);
+    let crd = in_use(Mode::Crd, seen());
+    assert_eq!((names(&crd), steps_of(&crd)), (vec![GENERAL_PURPOSE.to_owned(), "mine".to_owned()], 1));
+    let both = in_use(Mode::BuiltInAndCrd, seen());
+    assert_eq!((names(&both).len(), steps_of(&both)), (shipped.len() + 1, 1));
+    assert!(in_use(Mode::Crd, []).usable.is_empty());
+}
+
+#[test]
+fn a_broken_object_does_not_fall_back_to_the_compiled_in_pipeline() {
+    let object = pipeline(GENERAL_PURPOSE, &json!({ "filters": steps(&["filter_external_customer"]) }));
+    let unreadable = malformed(GENERAL_PURPOSE, &json!({ "filters": 7 }));
+    for seen in [Object::Readable(&object), Object::Malformed(&unreadable)] {
+        let used = in_use(Mode::BuiltInAndCrd, [seen]);
+        let error = used.pipelines.get(GENERAL_PURPOSE).unwrap_err().to_string();
+        assert_eq!(error, format!("pipeline not found or not ready: \"{GENERAL_PURPOSE}\""));
+        assert!(!used.usable[GENERAL_PURPOSE]);
+        assert!(used.pipelines.get("kvm-hana-bin-packing").is_ok(), "others are not concerned");
+    }
+    let (_, report) = judge(Object::Malformed(&unreadable)).unwrap();
+    let message = "the object cannot be read, correct it: spec.filters: no list";
+    assert_eq!(
+        lines(&status(&PipelineStatus::default(), &report, Some(1), at(0))),
+        [
+            format!("Ready False PipelineInitFailed: {message}"),
+            format!("AllStepsReady False PipelineInitFailed: {message}")
+        ]
+    );
+}
+
+#[test]
+fn document_60_section_14_b31_an_object_of_another_domain_or_type_is_not_loaded_and_replaces_nothing() {
+    for other in [json!({ "schedulingDomain": "cinder" }), json!({ "type": "detector" })] {
+        let object = pipeline(GENERAL_PURPOSE, &other);
+        assert!(judge(Object::Readable(&object)).is_none());
+        let used = in_use(Mode::BuiltInAndCrd, [Object::Readable(&object)]);
+        assert!(used.pipelines.get(GENERAL_PURPOSE).unwrap().steps().count() > 10, "the compiled-in one");
+        assert!(in_use(Mode::Crd, [Object::Readable(&object)]).usable.is_empty());
+        assert!(judge(Object::Malformed(&malformed("p", &other))).is_none());
+    }
+}
+
+fn loader(mode: Mode, objects: Vec<Pipeline>) -> (berth_cluster::Store<Pipeline>, Arc<BuiltIn>, PipelineLoader) {
+    let store = testing::filled(&[], &ClusterName::home(), objects);
+    let scheduler = Arc::new(BuiltIn::new(Settings::default()));
+    let loader = PipelineLoader::new(&store, mode, scheduler.clone());
+    (store, scheduler, loader)
+}
+
+fn answers(scheduler: &BuiltIn, name: &str) -> bool {
+    let flavor = berth_core::testing::amber().flavors[0].clone();
+    let request = berth_scheduler::Request { pipeline: name.to_owned(), ..berth_scheduler::Request::new("vm", flavor) };
+    scheduler.run(&request).is_ok()
+}
+
+fn short() -> Value {
+    json!({ "filters": steps(&["filter_correct_az"]) })
+}
+
+#[test]
+fn a_change_takes_effect_at_once_and_is_shown() {
+    let (store, scheduler, loader) = loader(Mode::BuiltInAndCrd, Vec::new());
+    let metrics = Metrics::new(&[].into()).unwrap();
+    loader.register(&metrics).unwrap();
+    let state = |name: &str, state: &str| {
+        let row = format!("cortex_pipeline_state{{domain=\"nova\",pipeline=\"{name}\",state=\"{state}\"}} 1");
+        metrics.render().contains(&row)
+    };
+    assert!(!answers(&scheduler, "mine") && state(GENERAL_PURPOSE, "ready"));
+
+    let home = ClusterName::home();
+    testing::applied(&store, &home, pipeline("mine", &short()));
+    assert!(answers(&scheduler, "mine") && state("mine", "ready") && loader.problem().is_none());
+
+    let mut broken = pipeline("mine", &json!({ "filters": steps(&["filter_external_customer"]) }));
+    broken.metadata.resource_version = Some("2".to_owned());
+    testing::applied(&store, &home, broken.clone());
+    assert!(!answers(&scheduler, "mine") && state("mine", "unknown") && !state("mine", "ready"));
+    assert_eq!(loader.problem().unwrap(), "these pipelines cannot be used, their conditions say why: mine");
+    testing::deleted(&store, &home, broken);
+    assert!(!answers(&scheduler, "mine") && !metrics.render().contains("mine") && loader.problem().is_none());
+}
+
+#[test]
+fn what_an_object_was_before_it_became_unreadable_is_not_used() {
+    for (says, ours) in [(json!({ "filters": 7 }), true), (json!({ "filters": 7, "type": "detector" }), false)] {
+        let (store, scheduler, loader) = loader(Mode::BuiltInAndCrd, vec![pipeline("mine", &short())]);
+        assert!(answers(&scheduler, "mine"));
+        let mut newer = raw("mine", &says);
+        newer["metadata"]["resourceVersion"] = json!("2");
+        testing::applied_raw(&store, &ClusterName::home(), newer);
+        assert_eq!((answers(&scheduler, "mine"), loader.problem().is_some()), (false, ours));
+    }
+}
+
+#[test]
+fn objects_of_other_clusters_do_not_count() {
+    let (store, scheduler, _loader) = loader(Mode::BuiltInAndCrd, Vec::new());
+    testing::applied(&store, &"az-a".into(), pipeline("mine", &short()));
+    assert!(!answers(&scheduler, "mine"));
+}
+
+#[test]
+fn without_the_kind_there_are_the_compiled_in_pipelines_and_with_mode_crd_a_problem() {
+    let (store, scheduler, both) = loader(Mode::BuiltInAndCrd, vec![pipeline("mine", &short())]);
+    assert!(answers(&scheduler, "mine"));
+    testing::not_served(&store, &ClusterName::home());
+    assert!(!answers(&scheduler, "mine") && both.problem().is_none());
+    assert!(
+        scheduler.run(&berth_scheduler::Request::new("vm", berth_core::testing::amber().flavors[0].clone())).is_err()
+    );
+
+    let (store, _, crd) = loader(Mode::Crd, Vec::new());
+    assert!(crd.problem().unwrap().contains("there is no Pipeline of Nova"));
+    testing::not_served(&store, &ClusterName::home());
+    assert!(crd.problem().unwrap().contains("the kind Pipeline is not installed"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn document_60_section_14_b22_loaded_means_that_all_objects_are_known() {
+    let store = berth_cluster::Store::new(&[]);
+    let scheduler = Arc::new(BuiltIn::new(Settings::default()));
+    let waiting = |mode| PipelineLoader::new(&store, mode, scheduler.clone());
+    waiting(Mode::BuiltInAndCrd).loaded().await;
+    testing::failing(&store, &ClusterName::home(), Some("not yet"));
+    waiting(Mode::BuiltIn).loaded().await;
+    let both = waiting(Mode::BuiltInAndCrd);
+    let loaded = both.loaded();
+    let mut loaded = std::pin::pin!(loaded);
+    assert!(futures::poll!(&mut loaded).is_pending());
+    testing::not_served(&store, &ClusterName::home());
+    loaded.await;
+}

@@ -1,0 +1,98 @@
+//! Whether a VM may use a slot of its project (document 60 section 10.1 with 14 B16, B23 and B26).
+
+use std::sync::Arc;
+
+use berth_cluster::{FlavorGroupsCache, Store, indexes::COMMITMENT_BY_PROJECT};
+use berth_core::{
+    Quantity,
+    commitment::{ResourceType, Spec, State},
+    flavor::FlavorGroups,
+};
+use berth_crds::{CommittedResource, facts, resources};
+use berth_scheduler::{Guest, Request};
+use berth_telemetry::clock::Clock;
+use jiff::Timestamp;
+use tracing::debug;
+
+/// The VM of a request as a guest of a slot, or `None` when it is not to be booked: it is none of one VM that is to stay,
+/// its flavor is in no group, or the commitments of its project for the group and the zone are used up.
+pub fn guest<'c>(
+    request: &Request,
+    groups: &FlavorGroups,
+    commitments: impl IntoIterator<Item = &'c CommittedResource>,
+    now: Timestamp,
+) -> Option<Guest> {
+    if !is_one_vm(request) {
+        return None;
+    }
+    let group = groups.group_of(&request.flavor.name)?;
+    let guest = Guest { group: group.name.clone(), size: group.flavor(&request.flavor.name)?.size() };
+    let (mut used, mut amount) = (0_i128, 0_i128);
+    for commitment in commitments {
+        let Some(spec) = active(commitment, now).filter(|spec| serves(spec, request, &guest)) else { continue };
+        used += i128::from(used_memory(commitment));
+        amount += i128::from(spec.amount.round_down().max(0));
+    }
+    (used < amount).then_some(guest)
+}
+
+fn is_one_vm(request: &Request) -> bool {
+    let options = &request.options;
+    !options.skip_committed_resource_tracking && !options.read_only && request.instances <= 1
+}
+
+/// What the commitment holds now: its state and time are those of today's wish, all else is what was accepted.
+fn active(commitment: &CommittedResource, now: Timestamp) -> Option<Spec> {
+    let wish = facts::spec(commitment);
+    let in_state = matches!(wish.state, State::Confirmed | State::Guaranteed);
+    let in_time = wish.start.is_none_or(|start| start <= now) && wish.end.is_none_or(|end| end >= now);
+    let stays = commitment.metadata.deletion_timestamp.is_none();
+    (in_state && in_time && stays).then(|| facts::accepted_spec(commitment).unwrap_or(wish))
+}
+
+fn serves(spec: &Spec, request: &Request, guest: &Guest) -> bool {
+    spec.resource == ResourceType::Memory
+        && !spec.project.is_empty()
+        && spec.project == request.project
+        && spec.group == guest.group
+        && (request.zone.is_empty() || spec.zone == request.zone)
+}
+
+/// Bytes, rounded up; nothing if nobody has written it.
+fn used_memory(commitment: &CommittedResource) -> i64 {
+    let used = commitment.status.as_ref().and_then(|status| status.used_resources.get(resources::MEMORY));
+    let used = used.and_then(|used| Quantity::parse(used.as_str()).ok());
+    used.unwrap_or_default().round_up().max(0)
+}
+
+/// Answers the question from the stores.
+#[derive(Clone)]
+pub struct Guests {
+    /// `featureGates.committedResourceTracking`.
+    pub enabled: bool,
+    /// The flavor groups.
+    pub flavor_groups: FlavorGroupsCache,
+    /// Commitments.
+    pub commitments: Store<CommittedResource>,
+    /// The wall clock.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Guests {
+    /// The VM of this request as a guest, see [`guest`]. While the flavor groups cannot be read nobody is.
+    pub fn guest(&self, request: &Request) -> Option<Guest> {
+        if !self.enabled || !is_one_vm(request) {
+            return None;
+        }
+        let known = match self.flavor_groups.get() {
+            Ok(known) => known,
+            Err(error) => {
+                debug!(error = %error, "no VM is booked into a slot");
+                return None;
+            }
+        };
+        let commitments = self.commitments.select(&COMMITMENT_BY_PROJECT, request.project.as_str());
+        let commitments = commitments.iter().map(|entry| &*entry.object);
+        guest(request, &known.groups, commitments, self.clock.now())
+    }
+}

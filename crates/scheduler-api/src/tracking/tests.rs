@@ -1,0 +1,151 @@
+//! Who may use a slot, and how slots change (document 60 sections 10.1, 10.4 and 10.5; document 21 section 8).
+
+use berth_core::{
+    Bytes, Resources,
+    flavor::{Flavor, FlavorGroups},
+    testing::{at, gib},
+};
+use berth_crds::{
+    CommitmentState, CommittedResource, Time,
+    committed_resource::ResourceType,
+    testing::{FLAVOR, GROUP, ZONE, commitment, slot},
+};
+use berth_scheduler::{Guest, Request};
+use serde_json::json;
+
+use super::{Edit, enter, guest, leave};
+
+const VM: &str = "11111111-2222-3333-4444-555555555555";
+
+fn groups() -> FlavorGroups {
+    let flavor = json!({ "name": FLAVOR, "vcpus": 4, "memoryMB": 16384 });
+    let raw = json!({ "features": [{ "name": GROUP, "flavors": [flavor] }] });
+    FlavorGroups::parse(&raw).unwrap().groups
+}
+
+/// A commitment of so many GiB, of which so many are used.
+fn of(amount: u64, used: u64) -> CommittedResource {
+    let mut object = commitment("uuid-1", &format!("{amount}Gi"));
+    object.status.get_or_insert_default().used_resources = berth_crds::testing::size(&format!("{used}Gi"), "1");
+    object
+}
+
+fn request(flavor: &str) -> Request {
+    let flavor = Flavor { name: flavor.into(), vcpus: 4, memory_mib: 16384, extra_specs: [].into() };
+    let owner = commitment("uuid-1", "1Gi").spec.project_id;
+    Request { project: owner.as_str().into(), zone: ZONE.into(), ..Request::new(VM, flavor) }
+}
+
+fn asked(commitments: &[CommittedResource]) -> Option<Guest> {
+    guest(&request(FLAVOR), &groups(), commitments, at(0))
+}
+
+fn with(change: impl FnOnce(&mut CommittedResource)) -> Option<Guest> {
+    let mut object = of(64, 0);
+    change(&mut object);
+    asked(&[object])
+}
+
+#[test]
+fn document_60_section_10_5_p1_p2_and_p5_a_project_with_room_in_its_commitment_has_a_guest() {
+    let expected = Guest { group: GROUP.into(), size: Resources::new(gib(16), berth_core::Cores::new(4)) };
+    assert_eq!(asked(&[of(64, 16)]), Some(expected.clone()));
+    assert_eq!(asked(&[of(64, 0)]), Some(expected));
+}
+
+#[test]
+fn document_60_section_10_5_p3_a_commitment_that_is_used_up_is_none() {
+    assert_eq!(asked(&[of(64, 64)]), None);
+    assert!(asked(&[of(64, 64), of(16, 15)]).is_some(), "sums decide");
+    assert!(asked(&[of(64, 90), of(16, 0)]).is_none());
+    assert!(asked(&[]).is_none());
+}
+
+#[test]
+fn document_60_section_10_5_p4_only_confirmed_and_guaranteed_commitments_count() {
+    use CommitmentState::{Confirmed, Expired, Guaranteed, Pending, Planned, Superseded};
+    for (state, counts) in [
+        (Pending, false),
+        (Planned, false),
+        (Superseded, false),
+        (Expired, false),
+        (Confirmed, true),
+        (Guaranteed, true),
+    ] {
+        assert_eq!(with(|object| object.spec.state = state).is_some(), counts, "{state}");
+    }
+}
+
+#[test]
+fn document_60_section_14_b23_memory_in_the_zone_active_in_time_as_accepted() {
+    let time = |seconds| Some(Time(at(seconds)));
+    assert!(with(|object| object.spec.resource_type = ResourceType::Cores).is_none());
+    assert!(with(|object| object.spec.availability_zone = "elsewhere".to_owned()).is_none());
+    assert!(with(|object| object.spec.start_time = time(1)).is_none());
+    assert!(with(|object| object.spec.start_time = time(0)).is_some());
+    assert!(with(|object| object.spec.end_time = time(-1)).is_none());
+    assert!(with(|object| object.spec.end_time = time(1)).is_some());
+    assert!(with(|object| object.metadata.deletion_timestamp = time(0)).is_none());
+
+    let accepted = |amount: u64, used: u64| {
+        let mut object = of(64, used);
+        object.status.get_or_insert_default().accepted_spec = Some(of(amount, 0).spec);
+        asked(&[object])
+    };
+    assert!(accepted(32, 40).is_none(), "the wish of 64 is not in force");
+    assert!(accepted(48, 40).is_some());
+    let any = Request { zone: "".into(), ..request(FLAVOR) };
+    assert!(guest(&any, &groups(), &[of(64, 0)], at(0)).is_some(), "no zone means any");
+}
+
+#[test]
+fn document_60_section_14_b16_the_project_is_that_of_the_vm() {
+    assert!(with(|object| object.spec.project_id = "other".to_owned()).is_none());
+    let nobody = Request { project: "".into(), ..request(FLAVOR) };
+    let mut object = of(64, 0);
+    object.spec.project_id = String::new();
+    assert!(guest(&nobody, &groups(), &[object], at(0)).is_none());
+}
+
+#[test]
+fn document_21_section_8_pay_as_you_go_probes_and_several_vms_are_no_guests() {
+    let asked = |request: &Request| guest(request, &groups(), &[of(64, 0)], at(0));
+    assert!(asked(&request("small")).is_none(), "in no group");
+    let mut other = request(FLAVOR);
+    other.options.skip_committed_resource_tracking = true;
+    assert!(asked(&other).is_none());
+    let mut other = request(FLAVOR);
+    other.options.read_only = true;
+    assert!(asked(&other).is_none());
+    assert!(asked(&Request { instances: 2, ..request(FLAVOR) }).is_none(), "document 60 section 14 B26");
+    assert!(asked(&Request { instances: 0, ..request(FLAVOR) }).is_some(), "document 60 section 14 B8");
+}
+
+#[test]
+fn document_60_section_10_4_a_slot_gets_one_more_vm() {
+    let size = Resources::new(Bytes::from_mib(16384), berth_core::Cores::new(4));
+    let old = slot("uuid-1", 1);
+    let Edit::Write(new) = enter(&old, &VM.into(), size, at(0)) else { panic!("nothing to write") };
+    let patch = berth_cluster::difference(&serde_json::to_value(&old).unwrap(), &serde_json::to_value(&new).unwrap());
+    let allocation =
+        json!({ "creationTimestamp": "2026-03-01T12:00:00Z", "resources": { "memory": "16Gi", "cpu": "4" } });
+    assert_eq!(
+        patch,
+        Some(json!({ "spec": { "committedResourceReservation": { "allocations": { VM: allocation } } } }))
+    );
+    assert_eq!(enter(&new, &VM.into(), size, at(60)), Edit::Nothing);
+
+    let Edit::Write(without) = leave(&new, &VM.into()) else { panic!("it stays") };
+    assert_eq!((*without, leave(&old, &VM.into())), (old.clone(), Edit::Nothing));
+    let mut bare = old;
+    bare.spec.committed_resource_reservation = None;
+    assert_eq!(enter(&bare, &VM.into(), size, at(0)), Edit::Gone);
+}
+
+#[test]
+fn document_60_section_14_b25_a_vm_that_was_seen_on_its_host_stays_in_its_slot() {
+    let Edit::Write(mut slot) = enter(&slot("uuid-1", 1), &VM.into(), Resources::default(), at(0)) else { panic!() };
+    let status = slot.status.get_or_insert_default().committed_resource_reservation.get_or_insert_default();
+    status.allocations.insert(VM.to_owned(), "host".to_owned());
+    assert_eq!(leave(&slot, &VM.into()), Edit::Nothing);
+}

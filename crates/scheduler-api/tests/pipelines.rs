@@ -1,0 +1,153 @@
+//! Pipeline objects on a double of an API server: what is loaded when they, or their kind, come and go, and what their
+//! conditions say.
+#![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
+
+mod support;
+
+use std::sync::Arc;
+
+use berth_cluster::{ControllerOptions, Fence, ObjectKey, Store, Wakeups, Writer, run};
+use berth_core::ClusterName;
+use berth_crds::Pipeline;
+use berth_scheduler::{BuiltIn, Request, SchedulerError, Settings};
+use berth_scheduler_api::pipelines::{PipelineController, PipelineLoader};
+use berth_telemetry::config::Pipelines as Mode;
+use berth_testkit::path_of;
+use serde_json::{Value, json};
+use support::{Scene, until};
+
+const GENERAL_PURPOSE: &str = "kvm-general-purpose-load-balancing";
+
+/// A server, and a process that loads pipelines.
+struct Process {
+    scene: Scene,
+    store: Store<Pipeline>,
+    scheduler: Arc<BuiltIn>,
+    loader: PipelineLoader,
+}
+
+impl Process {
+    fn new(mode: Mode) -> Self {
+        let (scene, store) = (Scene::new(), Store::new(&[]));
+        let scheduler = Arc::new(BuiltIn::new(Settings::default()));
+        let loader = PipelineLoader::new(&store, mode, scheduler.clone());
+        Self { scene, store, scheduler, loader }
+    }
+
+    /// It leads: conditions are written.
+    fn lead(&self, fence: Fence) {
+        let writer = Writer::new(self.store.clone(), self.scene.cluster.clone()).fenced(fence);
+        let controller = Arc::new(PipelineController::new(writer, self.scene.clock.clone()));
+        let (queue, woken) = (Wakeups::new(), self.store.clone());
+        let waking = queue.clone();
+        self.store.on_change(move |change| PipelineController::wake(change).iter().for_each(|key| waking.wake(key)));
+        let look = move |key| {
+            let controller = controller.clone();
+            async move { controller.look(key).await }
+        };
+        let exists = move |key: &ObjectKey| woken.get(key).is_some();
+        let (stop, counted) = (self.scene.stop.clone(), self.scene.counted.controllers.clone());
+        tokio::spawn(run(ControllerOptions::new("pipeline"), queue, exists, stop, counted, look));
+    }
+
+    fn create(&self, name: &str, filters: &[&str]) {
+        self.scene.server.create(&pipeline(name, filters)).unwrap();
+    }
+
+    fn knows(&self, name: &str) -> bool {
+        let flavor = berth_core::testing::amber().flavors[0].clone();
+        let request = Request { pipeline: name.to_owned(), ..Request::new("vm", flavor) };
+        !matches!(self.scheduler.run(&request), Err(SchedulerError::Pipeline(_)))
+    }
+
+    fn conditions(&self, name: &str) -> Vec<String> {
+        let object: Pipeline = self.scene.server.get(name).unwrap();
+        let conditions = object.status.unwrap_or_default().conditions;
+        conditions.iter().map(|one| format!("{} {} {:?}", one.type_, one.reason, one.observed_generation)).collect()
+    }
+}
+
+fn pipeline(name: &str, filters: &[&str]) -> Pipeline {
+    let filters: Value = filters.iter().map(|name| json!({ "name": name })).collect();
+    serde_json::from_value(json!({
+        "apiVersion": "cortex.cloud/v1alpha1", "kind": "Pipeline", "metadata": { "name": name },
+        "spec": { "schedulingDomain": "nova", "type": "filter-weigher", "filters": filters },
+    }))
+    .unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn document_60_section_3_3_conditions_follow_the_object_and_are_written_once() {
+    let process = Process::new(Mode::BuiltInAndCrd);
+    process.lead(Fence::open());
+    process.create("mine", &["filter_correct_az", "filter_foo"]);
+    process.scene.followed(&process.store).await;
+    process.loader.loaded().await;
+    assert!(process.knows("mine") && process.knows(GENERAL_PURPOSE));
+    let said = ["Ready PipelineReady Some(1)", "AllStepsReady AllStepsReady Some(1)"];
+    let said = [&said[..], &["AllStepsIndexed PipelineContainsUnknownSteps Some(1)"]].concat();
+    until("the conditions are written", || async { process.conditions("mine") == said }).await;
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    let writes = process.scene.server.take_log();
+    assert_eq!(writes, ["status pipelines/mine"], "the echo of the write says nothing new");
+
+    let broken = json!({ "spec": { "filters": [{ "name": "filter_external_customer" }] } });
+    process.scene.server.edit::<Pipeline>("mine", &broken).unwrap();
+    until("it is not in use", || async { !process.knows("mine") }).await;
+    let said = ["Ready PipelineInitFailed Some(2)", "AllStepsReady PipelineInitFailed Some(2)"];
+    let said = [&said[..], &["AllStepsIndexed PipelineContainsUnknownSteps Some(1)"]].concat();
+    until("the conditions are written", || async { process.conditions("mine") == said }).await;
+
+    process.scene.server.edit::<Pipeline>("mine", &json!({ "spec": { "type": "detector" } })).unwrap();
+    process.scene.server.delete::<Pipeline>("mine").unwrap();
+    until("it is gone", || async { process.store.is_empty() }).await;
+    assert!(!process.knows("mine"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_cannot_be_read_is_not_in_use_and_told_so() {
+    let process = Process::new(Mode::BuiltInAndCrd);
+    process.lead(Fence::open());
+    process.create("mine", &["filter_correct_az"]);
+    process.scene.followed(&process.store).await;
+    until("it is in use", || async { process.conditions("mine").len() == 3 }).await;
+    let unreadable = json!({ "spec": { "filters": [{ "name": 7 }] } });
+    process.scene.server.edit_raw(&path_of::<Pipeline>(""), "mine", &unreadable).unwrap();
+    let told = || async {
+        let object = process.scene.server.get_raw(&path_of::<Pipeline>(""), "mine").unwrap();
+        let message = object["status"]["conditions"][0]["message"].as_str().unwrap_or_default().to_owned();
+        message.starts_with("the object cannot be read, correct it: ")
+    };
+    until("it is told so", told).await;
+    assert!(!process.knows("mine"));
+    process.scene.server.take_log();
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    assert!(process.scene.server.take_log().is_empty(), "once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_does_not_lead_loads_pipelines_and_writes_nothing() {
+    let process = Process::new(Mode::BuiltInAndCrd);
+    process.create("mine", &["filter_correct_az"]);
+    process.scene.followed(&process.store).await;
+    assert!(process.knows("mine"));
+    assert!(process.conditions("mine").is_empty() && process.scene.server.take_log().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_kind_comes_and_goes_without_a_restart() {
+    let process = Process::new(Mode::BuiltInAndCrd);
+    process.scene.server.remove_kind::<Pipeline>();
+    process.scene.follow(&process.store);
+    process.loader.loaded().await;
+    assert!(!process.store.is_served(&ClusterName::home()) && process.knows(GENERAL_PURPOSE));
+
+    assert!(process.scene.server.install_kind::<Pipeline>());
+    process.create("mine", &["filter_correct_az"]);
+    process.create(GENERAL_PURPOSE, &["filter_external_customer"]);
+    until("they are found", || async { process.knows("mine") && !process.knows(GENERAL_PURPOSE) }).await;
+
+    process.scene.server.remove_kind::<Pipeline>();
+    until("they are gone", || async { !process.knows("mine") && process.knows(GENERAL_PURPOSE) }).await;
+    assert_eq!(process.loader.problem(), None);
+}
