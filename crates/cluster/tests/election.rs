@@ -16,7 +16,7 @@ use tokio::{
 fn replica(cluster: &Cluster, identity: &str) -> (Leadership, JoinHandle<Ended>) {
     let metrics = ClusterMetrics::register(&Metrics::new(&BTreeMap::new()).unwrap()).unwrap().lease;
     let [namespace, name, identity] = ["default", "berth", identity].map(str::to_owned);
-    let candidate = Candidate { namespace, name, identity, clock: Arc::new(SystemClock), metrics };
+    let candidate = Candidate { namespace, name, identity, address: None, clock: Arc::new(SystemClock), metrics };
     let (leadership, work) = Election::new(cluster, candidate);
     (leadership, tokio::spawn(work))
 }
