@@ -2,6 +2,7 @@
 //! method is one critical section, so a decision and its assume entries are one step, and room that an event frees
 //! is given out before anybody else can ask (D13, U43).
 
+mod holding;
 mod inner;
 mod placing;
 mod serving;

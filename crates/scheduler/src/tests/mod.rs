@@ -4,6 +4,7 @@
 
 mod capacity;
 mod filters;
+mod holding;
 mod pins;
 mod properties;
 mod running;
