@@ -6,6 +6,7 @@
 
 mod backend;
 mod role;
+pub mod wire;
 
 pub use backend::{Backend, Outcome};
 pub use role::Role;

@@ -104,6 +104,11 @@ impl Hints {
         }
     }
 
+    /// All hints, as the request has them.
+    pub fn entries(&self) -> Option<&BTreeMap<String, Value>> {
+        self.0.as_ref()
+    }
+
     /// The same hints and one more.
     pub fn with(mut self, key: &str, value: &str) -> Self {
         self.0.get_or_insert_default().insert(key.to_owned(), Value::from(value));

@@ -100,6 +100,15 @@ impl ReservationType {
             _ => None,
         }
     }
+
+    /// The name in the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Committed => "CommittedResourceReservation",
+            Self::Failover => "FailoverReservation",
+            Self::InFlight => "InFlightReservation",
+        }
+    }
 }
 
 /// Call options (document 60 section 2.3).

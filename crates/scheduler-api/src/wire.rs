@@ -1,0 +1,17 @@
+//! Requests and answers as they travel (document 22 sections 2-4, document 60 section 2). It decides what a body means and
+//! what is wrong with it; what is answered is decided by the scheduler, and with which status by the server.
+
+mod answer;
+mod fill;
+mod incoming;
+mod malformed;
+mod members;
+mod outgoing;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub use answer::{decode_answer, encode_answer};
+pub use incoming::{Incoming, decode};
+pub use malformed::Malformed;
+pub use outgoing::{Ids, encode};

@@ -1,0 +1,50 @@
+//! Answers as they travel (document 22 section 4, U6). Nova takes exactly one member; whoever asks for an explanation
+//! gets two more.
+
+use berth_core::HostName;
+use berth_scheduler::{Answer, Explanation, HostExplanation, Outcome};
+use serde_json::{Value, json};
+
+use super::{fill::members, incoming::read};
+
+/// The body of an answer with 200, newline included.
+pub fn encode_answer(answer: &Answer) -> Vec<u8> {
+    let mut body = json!({"hosts": answer.hosts});
+    if let Some(explanation) = &answer.explanation {
+        let removed = answer.decision.removed.removed.iter();
+        body["filtered"] = removed.map(|(name, count)| (name.step.to_owned(), Value::from(*count))).collect();
+        body["explanation"] = explained(explanation);
+    }
+    let mut text = body.to_string().into_bytes();
+    text.push(b'\n');
+    text
+}
+
+fn explained(explanation: &Explanation) -> Value {
+    explanation.hosts.iter().map(explained_host).collect()
+}
+
+fn explained_host(host: &HostExplanation) -> Value {
+    match &host.outcome {
+        Outcome::Removed(filter) => json!({"host": host.host, "removed_by": filter.step}),
+        Outcome::Ranked { weight, first_tier, steps } => {
+            let step = |step: &berth_scheduler::Contribution| json!({"step": step.step, "activation": step.activation, "added": step.added});
+            let steps: Vec<Value> = steps.iter().map(step).collect();
+            json!({"host": host.host, "weight": weight, "first_tier": first_tier, "steps": steps})
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Body {
+    hosts: Vec<Option<HostName>>,
+}
+
+members!(Body { "hosts" => hosts });
+
+/// The hosts of an answer with 200; `null`, an empty list and no list are alike. What follows the first JSON value is
+/// not read. The error says what was expected and found.
+pub fn decode_answer(body: &[u8]) -> Result<Vec<HostName>, String> {
+    let body: Body = read(body, false)?;
+    Ok(body.hosts.into_iter().map(Option::unwrap_or_default).collect())
+}

@@ -1,0 +1,40 @@
+//! What can be wrong with a body, told so that the caller finds it: which member, what was expected, what was found. The
+//! texts begin as document 22 section 5.1 has them.
+
+use std::fmt::Write as _;
+
+use thiserror::Error;
+
+/// Characters of a host's name that are shown.
+const SHOWN_HOST: usize = 120;
+
+/// Why a body is no request: the text of an answer with 400.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Malformed {
+    /// No JSON, a wrong type, or something after the object.
+    #[error("failed to decode request body: {0}")]
+    Body(String),
+    /// A host of the request has no weight.
+    #[error("missing weight for host: {}", one_line(.0, SHOWN_HOST))]
+    NoWeight(String),
+    /// A weight is for a host that the request does not have.
+    #[error("weight assigned to unknown host: {}", one_line(.0, SHOWN_HOST))]
+    NoHost(String),
+}
+
+/// A text that anybody may have written, on one line and at most so many characters long.
+pub(crate) fn one_line(text: &str, most: usize) -> String {
+    let mut line = String::new();
+    for (place, character) in text.chars().enumerate() {
+        if place == most {
+            line.push_str("...");
+            break;
+        }
+        if character.is_control() {
+            let _ = write!(line, "{}", character.escape_default());
+        } else {
+            line.push(character);
+        }
+    }
+    line
+}
