@@ -5,8 +5,15 @@
 //! Which host is best is decided in `berth_scheduler`.
 
 mod backend;
+mod client;
+mod forward;
 mod role;
+#[cfg(test)]
+mod stub;
+mod web;
 pub mod wire;
 
 pub use backend::{Backend, Outcome};
+pub use client::{Chosen, External, is_loopback_own};
+pub use forward::{Forward, X_BERTH_DEADLINE_MS, X_BERTH_FORWARDED};
 pub use role::Role;
