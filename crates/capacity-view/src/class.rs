@@ -20,7 +20,7 @@ pub enum Class {
     InFlight,
     /// A type that this version does not know.
     Other,
-    /// The assume list.
+    /// The assume list: entries of slots, and claims.
     Assumed,
 }
 

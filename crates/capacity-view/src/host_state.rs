@@ -2,8 +2,6 @@
 //! reservations that name the host, because a VM counts in the first slot only (U35); the formula itself is in
 //! `berth_core::block`.
 
-use std::collections::BTreeMap;
-
 use berth_core::{
     Resources, SlotKey,
     block::{self, Block},
@@ -11,7 +9,7 @@ use berth_core::{
     reservation::Reservation,
 };
 
-use crate::{Class, ClassSet};
+use crate::{Claim, Class, ClassSet, outlook};
 
 /// What one reservation takes on one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +22,9 @@ pub struct Taken {
     pub block: Block,
     /// Its whole size, which counts when VMs do not.
     pub size: Resources,
+    /// What it covers of VMs that were promised into it and that its object does not show: like the pending part it
+    /// stays taken for its owner.
+    pub covered: Resources,
 }
 
 /// A host and what is free on it.
@@ -47,7 +48,7 @@ impl HostState {
         &self.host
     }
 
-    /// Capacity minus VMs, reservations and assume entries; a resource without capacity stays unnamed, a negative
+    /// Capacity minus VMs, reservations, assume entries and claims; a resource without capacity stays unnamed, a negative
     /// one means over-booked.
     pub fn free(&self) -> Amounts {
         self.free
@@ -68,41 +69,30 @@ impl HostState {
     }
 
     /// Renews the sums. `recorded` are the reservations that name this host, `promised` those that assume entries
-    /// will make of slots here; both in the order of their keys.
-    pub(crate) fn renew(&mut self, recorded: &[&Reservation], promised: &[Reservation]) {
+    /// will make of slots here; both in the order of their keys. `claims` are those on this host.
+    pub(crate) fn renew(&mut self, recorded: &[&Reservation], promised: &[Reservation], claims: &[&Claim]) {
         self.taken.clear();
         self.blocks = Default::default();
         self.sizes = Default::default();
         let blocks = block::blocks_on(&self.host, recorded.iter().copied());
         let free = block::free(&self.host, blocks.iter().map(|(_, block)| block));
-        let extra = self.extra(&blocks, promised);
+        let mut outlook = outlook::outlook(&self.host, &blocks, promised, claims);
         for (reservation, block) in blocks {
-            self.add(reservation, block);
+            let covered = outlook.covered.remove(&reservation.key).unwrap_or_default();
+            self.add(reservation, block, covered);
         }
         let assumed = Class::Assumed as usize;
-        (self.blocks[assumed], self.sizes[assumed]) = (extra, extra);
-        self.free = free.less(extra);
+        (self.blocks[assumed], self.sizes[assumed]) = (outlook.extra, outlook.extra);
+        self.free = free.less(outlook.extra);
         self.room = self.free.known();
     }
 
-    /// What the promises take besides what is recorded.
-    fn extra(&self, recorded: &[(&Reservation, Block)], promised: &[Reservation]) -> Resources {
-        if promised.is_empty() {
-            return Resources::ZERO;
-        }
-        let known = recorded.iter().map(|(reservation, _)| (&reservation.key, *reservation));
-        let expected: BTreeMap<_, _> = known.chain(promised.iter().map(|promise| (&promise.key, promise))).collect();
-        let total: Resources =
-            block::blocks_on(&self.host, expected.into_values()).into_iter().map(|(_, block)| block.block).sum();
-        (total - recorded.iter().map(|(_, block)| block.block).sum()).at_least_zero()
-    }
-
-    fn add(&mut self, reservation: &Reservation, block: Block) {
+    fn add(&mut self, reservation: &Reservation, block: Block, covered: Resources) {
         let class = Class::of(reservation);
         let size = reservation.size.at_least_zero();
         self.blocks[class as usize] += block.block;
         self.sizes[class as usize] += size;
-        self.taken.push(Taken { key: reservation.key.clone(), class, block, size });
+        self.taken.push(Taken { key: reservation.key.clone(), class, block, size, covered });
     }
 
     /// What is left for a request that counts these classes, and VMs unless the host is assumed to be empty.

@@ -1,10 +1,10 @@
 //! Side indexes over reservations and assume entries: who names a host, whose slots are whose, which reservations
-//! concern a VM. They make a request cost its own slots instead of all reservations (document 60 section 13.2).
+//! concern or expect a VM, who has which name. They make a request cost its own slots instead of all reservations (document 60 section 13.2).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_core::{
-    GroupName, HostName, ProjectId, SlotKey, VmId,
+    GroupName, HostName, ProjectId, SlotKey, SlotName, VmId,
     reservation::{Reservation, ReservationKind},
 };
 
@@ -20,6 +20,8 @@ pub(crate) struct Index {
     assumed_on: BTreeMap<HostName, Keys>,
     of_owner: BTreeMap<(ProjectId, GroupName), Keys>,
     of_vm: BTreeMap<VmId, Keys>,
+    expecting: BTreeMap<VmId, Keys>,
+    named: BTreeMap<SlotName, Keys>,
     failovers: Keys,
 }
 
@@ -35,6 +37,10 @@ impl Index {
         for vm in concerned(reservation) {
             self.of_vm.entry(vm.clone()).or_default().insert(key.clone());
         }
+        for (vm, _) in reservation.expected() {
+            self.expecting.entry(vm.clone()).or_default().insert(key.clone());
+        }
+        self.named.entry(key.name.clone()).or_default().insert(key.clone());
         if Class::of(reservation) == Class::Failover {
             self.failovers.insert(key.clone());
         }
@@ -51,6 +57,10 @@ impl Index {
         for vm in concerned(reservation) {
             drop_key(&mut self.of_vm, vm, key);
         }
+        for (vm, _) in reservation.expected() {
+            drop_key(&mut self.expecting, vm, key);
+        }
+        drop_key(&mut self.named, &key.name, key);
         self.failovers.remove(key);
     }
 
@@ -80,6 +90,16 @@ impl Index {
     /// The fail-over and in-flight reservations that concern a VM.
     pub(crate) fn of_vm(&self, vm: &VmId) -> &Keys {
         self.of_vm.get(vm).unwrap_or(&NO_KEYS)
+    }
+
+    /// The slots that expect a VM.
+    pub(crate) fn expecting(&self, vm: &VmId) -> &Keys {
+        self.expecting.get(vm).unwrap_or(&NO_KEYS)
+    }
+
+    /// The reservations of that name in all clusters.
+    pub(crate) fn named(&self, name: &str) -> &Keys {
+        self.named.get(name).unwrap_or(&NO_KEYS)
     }
 
     /// The ready fail-over reservations.

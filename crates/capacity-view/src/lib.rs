@@ -19,14 +19,18 @@
 //! ```
 
 mod assumed;
+mod claim;
 mod class;
 mod host_state;
 mod hosts;
 mod index;
+mod outlook;
 mod question;
+mod sightings;
 mod view;
 
 pub use assumed::Assumed;
+pub use claim::Claim;
 pub use class::{Class, ClassSet};
 pub use host_state::{HostState, Taken};
 pub use hosts::HostId;

@@ -29,8 +29,8 @@ pub struct Question<'q> {
     pub own_failover: bool,
     /// No ready fail-over reservation blocks.
     pub any_failover: bool,
-    /// The request's own VM: its in-flight reservations do not block (document 60 B32), nor does its own part of an
-    /// unlocked slot.
+    /// The request's own instance: its claim does not count (document 60 section 14.1), its in-flight reservations do
+    /// not block (B32), nor does its own part of an unlocked slot.
     pub vm: Option<&'q VmId>,
 }
 
@@ -66,7 +66,7 @@ pub struct Rooms<'v> {
     view: &'v View,
     counted: ClassSet,
     empty: bool,
-    /// Hosts with reservations that this request alone does not count.
+    /// Hosts with reservations or a claim that this request alone does not count.
     own: BTreeMap<HostId, Option<Resources>>,
 }
 
@@ -75,6 +75,10 @@ impl<'v> Rooms<'v> {
         let counted = question.counted();
         let mut rooms = Self { view, counted, empty: question.assume_empty, own: BTreeMap::new() };
         let unlocked = question.unlocked(view, counted);
+        let claim = question.vm.and_then(|vm| view.claim_of(vm));
+        if let Some((id, state)) = claim.and_then(|claim| view.without_claim(claim)) {
+            rooms.own.insert(id, rooms.one_by_one(&state, &unlocked, question.vm));
+        }
         let hosts = unlocked.iter().filter_map(|key| view.reservation(key)).flat_map(Reservation::hosts);
         for id in hosts.filter_map(|host| view.id(host)) {
             if let Some(state) = view.state(id).filter(|_| !rooms.own.contains_key(&id)) {
@@ -110,8 +114,14 @@ impl<'v> Rooms<'v> {
         }
     }
 
-    /// The VMs that a slot expects and the host does not list yet, without the request's own.
+    /// The VMs that a slot expects and the host does not list yet, without the request's own; and what it covers of
+    /// those that were promised into it.
     fn still_to_come(&self, state: &HostState, taken: &Taken, own: Option<&VmId>) -> Resources {
+        let promised = if self.counted.has(Class::Assumed) { taken.covered } else { Resources::ZERO };
+        promised + self.expected(state, taken, own)
+    }
+
+    fn expected(&self, state: &HostState, taken: &Taken, own: Option<&VmId>) -> Resources {
         if taken.block.pending == Resources::ZERO {
             return Resources::ZERO;
         }

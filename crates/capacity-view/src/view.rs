@@ -1,7 +1,10 @@
 //! The view: takes events, keeps the free room of every host right after each of them, and says which hosts gained
 //! room. A host is renewed as soon as anything that names it changes, so reading never computes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use berth_core::{
     GroupName, HostName, ProjectId, Resources, SlotKey, VmId,
@@ -9,9 +12,12 @@ use berth_core::{
     reservation::Reservation,
 };
 
-use crate::{Assumed, Class, HostId, HostState, Question, Rooms, hosts::Hosts, index::Index};
+use crate::{
+    Assumed, Claim, Class, HostId, HostState, Question, Rooms, claim::Claims, hosts::Hosts, index::Index,
+    sightings::Sightings,
+};
 
-/// All hosts, reservations and assume entries, with the free room of each host.
+/// All hosts, reservations, assume entries and claims, with the free room of each host.
 ///
 /// Hosts are known by name alone: when two clusters hold a Hypervisor of the same name, the one that was set last
 /// counts (document 60 B2) and [`View::displaced`] goes up.
@@ -20,6 +26,8 @@ pub struct View {
     hosts: Hosts,
     reservations: BTreeMap<SlotKey, Known>,
     assumed: BTreeMap<SlotKey, Assumed>,
+    claims: Claims,
+    sightings: Sightings,
     /// What a decision under way counts in place of the objects; `None` for a slot that it releases.
     pretended: BTreeMap<SlotKey, Option<Reservation>>,
     index: Index,
@@ -34,39 +42,52 @@ struct Known {
 }
 
 /// What a Hypervisor event did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostChange {
     /// The host's place in the list.
     pub id: HostId,
     /// True when something may fit now that did not before: the host is new, has more room, or differs in anything
     /// but numbers and VMs.
     pub gained: bool,
+    /// Other hosts that gained room, because a VM that was promised to them has landed here.
+    pub freed: Vec<HostId>,
 }
 
 impl View {
-    /// A Hypervisor appeared or changed.
+    /// A Hypervisor appeared or changed. Ends the claims that it shows.
     pub fn set_host(&mut self, host: Host) -> HostChange {
         let name = host.name.clone();
-        let Some(id) = self.hosts.id(&name) else {
+        let landed = self.claims.landed_on(&host);
+        let mut others: BTreeSet<HostName> = landed.iter().filter_map(|vm| self.claims.remove(vm)).collect();
+        others.remove(&name);
+        let (id, gained) = self.put_host(host);
+        HostChange { id, gained, freed: self.renew_all(others) }
+    }
+
+    fn put_host(&mut self, host: Host) -> (HostId, bool) {
+        let Some((id, state)) = self.hosts.id(&host.name).and_then(|id| Some((id, self.hosts.get_mut(id)?))) else {
+            self.sightings.follow(&host.name, &BTreeMap::new(), &host.instances);
             let id = self.hosts.insert(HostState::new(host));
             self.renew(id);
-            return HostChange { id, gained: true };
+            return (id, true);
         };
-        let Some(state) = self.hosts.get_mut(id) else { return HostChange { id, gained: false } };
-        let other_cluster = state.host().cluster != host.cluster;
-        let other_offer = !same_offer(state.host(), &host);
+        let old = state.host();
+        let (other_cluster, other_offer) = (old.cluster != host.cluster, !same_offer(old, &host));
+        self.sightings.follow(&host.name, &old.instances, &host.instances);
         state.replace(host);
         self.displaced += u64::from(other_cluster);
         let more_room = self.renew(id);
-        HostChange { id, gained: more_room || other_offer }
+        (id, more_room || other_offer)
     }
 
     /// A Hypervisor was deleted. Returns its place, which is free for another host from now on.
     pub fn remove_host(&mut self, name: &HostName) -> Option<HostId> {
+        let state = self.hosts.id(name).and_then(|id| self.hosts.get(id))?;
+        self.sightings.follow(name, &state.host().instances, &BTreeMap::new());
         self.hosts.remove(name)
     }
 
-    /// A Reservation appeared or changed. Ends the assume entry that it shows. Returns the hosts that gained room.
+    /// A Reservation appeared or changed. Ends the assume entry and the claim that it shows. Returns the hosts that gained room.
     pub fn set_reservation(&mut self, reservation: Reservation) -> Vec<HostId> {
         let key = reservation.key.clone();
         let old = self.reservations.get(&key);
@@ -76,6 +97,8 @@ impl View {
         let mut touched = self.touched_by(&key);
         touched.extend(reservation.hosts().cloned());
         let ours = self.is_ours(&reservation, old);
+        let before = old.and_then(|known| known.reservation.target_host.as_ref());
+        let claim = self.claims.shown_by(&reservation, before).map(|claim| claim.instance.clone());
         if let Some(known) = old {
             self.index.remove(&known.reservation);
         }
@@ -83,6 +106,7 @@ impl View {
         if self.assumed.get(&key).is_some_and(|entry| entry.shown_by(&reservation)) {
             self.drop_assumed(&key);
         }
+        touched.extend(claim.and_then(|instance| self.claims.remove(&instance)));
         self.reservations.insert(key, Known { reservation, ours });
         self.renew_all(touched)
     }
@@ -117,6 +141,35 @@ impl View {
         if let Some(entry) = self.assumed.get_mut(key) {
             entry.doubt = true;
         }
+    }
+
+    /// Promises room to an instance in place of what was promised to it before. Returns the hosts that gained room.
+    pub fn claim(&mut self, claim: Claim) -> Vec<HostId> {
+        let mut touched: BTreeSet<HostName> = self.claims.remove(&claim.instance).into_iter().collect();
+        touched.insert(claim.host.clone());
+        let listed = self.sightings.of(&claim.instance);
+        self.claims.insert(claim, listed);
+        self.renew_all(touched)
+    }
+
+    /// Ends the claim of an instance. Returns the hosts that gained room.
+    pub fn unclaim(&mut self, instance: &VmId) -> Vec<HostId> {
+        let touched = self.claims.remove(instance);
+        self.renew_all(touched)
+    }
+
+    /// What was claimed for an instance goes into no slot: all of it counts. Nobody gains room by that.
+    pub fn unbook(&mut self, instance: &VmId) {
+        let touched = self.claims.unbook(instance);
+        self.renew_all(touched);
+    }
+
+    /// Ends the claims whose time is over; `now` is monotonic time since the process began. Returns the hosts that
+    /// gained room.
+    pub fn expire(&mut self, now: Duration) -> Vec<HostId> {
+        let over = self.claims.expired(now);
+        let touched: BTreeSet<HostName> = over.iter().filter_map(|instance| self.claims.remove(instance)).collect();
+        self.renew_all(touched)
     }
 
     /// Counts slots as released or shrunk until [`View::face_facts`]: for one decision (U44). Slots never grow this
@@ -159,7 +212,7 @@ impl View {
         Rooms::new(self, question)
     }
 
-    /// Free room of a host: capacity minus VMs, reservations and assume entries; `None` for an unknown host.
+    /// Free room of a host: capacity minus VMs, reservations, assume entries and claims; `None` for an unknown host.
     pub fn free(&self, host: &HostName) -> Option<Amounts> {
         Some(self.state(self.id(host)?)?.free())
     }
@@ -209,6 +262,31 @@ impl View {
         self.assumed.values()
     }
 
+    /// What is promised to an instance.
+    pub fn claim_of(&self, instance: &VmId) -> Option<&Claim> {
+        self.claims.get(instance.as_str())
+    }
+
+    /// What is promised to instances on a host.
+    pub fn claims_on(&self, host: &HostName) -> impl Iterator<Item = &Claim> {
+        self.claims.on_host(host)
+    }
+
+    /// All claims.
+    pub fn all_claims(&self) -> impl ExactSizeIterator<Item = &Claim> {
+        self.claims.iter()
+    }
+
+    /// The slots that expect a VM.
+    pub fn slots_expecting(&self, vm: &VmId) -> impl Iterator<Item = &Reservation> {
+        self.index.expecting(vm).iter().filter_map(|key| self.reservation(key))
+    }
+
+    /// The reservations of that name, in all clusters.
+    pub fn reservations_named(&self, name: &str) -> impl Iterator<Item = &SlotKey> {
+        self.index.named(name).iter()
+    }
+
     /// The ready slots of a project and flavor group.
     pub fn slots_of(&self, project: &ProjectId, group: &GroupName) -> impl Iterator<Item = &Reservation> {
         self.index.of_owner(project, group).iter().filter_map(|key| self.reservation(key))
@@ -247,15 +325,20 @@ impl View {
         for (_, state) in self.hosts() {
             anew.set_host(state.host().clone());
         }
+        // Only now, as no host that is set before shows a claim.
+        for claim in self.claims.iter() {
+            anew.claim(claim.clone());
+        }
         let wrong = |name: &HostName, state| anew.id(name).and_then(|id| anew.state(id)) != Some(state);
         self.hosts.by_name().filter(|(name, state)| wrong(name, state)).map(|(name, _)| name.clone()).collect()
     }
 
     fn is_ours(&self, reservation: &Reservation, old: Option<&Known>) -> bool {
+        let Some(target) = &reservation.target_host else { return false };
         let assumed = self.assumed.get(&reservation.key).map(|entry| &entry.host);
-        let unchanged = old.filter(|known| known.reservation.target_host == reservation.target_host);
-        reservation.target_host.is_some()
-            && (assumed == reservation.target_host.as_ref() || unchanged.is_some_and(|known| known.ours))
+        let claimed = self.claims.get(reservation.key.name.as_str()).map(|claim| &claim.host);
+        let unchanged = old.filter(|known| known.reservation.target_host.as_ref() == Some(target));
+        assumed == Some(target) || claimed == Some(target) || unchanged.is_some_and(|known| known.ours)
     }
 
     /// The hosts on which the slot counts: those that the object names, and the one that is assumed.
@@ -278,19 +361,49 @@ impl View {
 
     /// Renews one host; true when it gained room.
     fn renew(&mut self, id: HostId) -> bool {
-        let Self { hosts, reservations, assumed, pretended, index, .. } = self;
+        let Self { hosts, reservations, assumed, claims, pretended, index, .. } = self;
         let Some(state) = hosts.get_mut(id) else { return false };
-        let name = state.host().name.clone();
         let before = state.room();
-        let counted = |key| match pretended.get(key) {
-            Some(pretended) => pretended.as_ref(),
-            None => reservations.get(key).map(|known| &known.reservation),
-        };
-        let recorded: Vec<&Reservation> = index.on_host(&name).iter().filter_map(counted).collect();
-        let entries = index.assumed_on(&name).iter().filter_map(|key| assumed.get(key));
-        let promised: Vec<Reservation> = entries.map(|entry| entry.promise(counted(&entry.key))).collect();
-        state.renew(&recorded, &promised);
+        Counted { reservations, assumed, claims, pretended, index }.renew(state, None);
         grew(before, state.room())
+    }
+
+    /// The host of a claim as it would be without it.
+    pub(crate) fn without_claim(&self, claim: &Claim) -> Option<(HostId, HostState)> {
+        let Self { hosts, reservations, assumed, claims, pretended, index, .. } = self;
+        let id = hosts.id(&claim.host)?;
+        let mut state = hosts.get(id)?.clone();
+        Counted { reservations, assumed, claims, pretended, index }.renew(&mut state, Some(&claim.instance));
+        Some((id, state))
+    }
+}
+
+/// What takes room on hosts, apart from the hosts.
+struct Counted<'v> {
+    reservations: &'v BTreeMap<SlotKey, Known>,
+    assumed: &'v BTreeMap<SlotKey, Assumed>,
+    claims: &'v Claims,
+    pretended: &'v BTreeMap<SlotKey, Option<Reservation>>,
+    index: &'v Index,
+}
+
+impl Counted<'_> {
+    /// Renews the sums of a host without the claim of one instance.
+    fn renew(&self, state: &mut HostState, without: Option<&VmId>) {
+        let name = state.host().name.clone();
+        let recorded: Vec<&Reservation> =
+            self.index.on_host(&name).iter().filter_map(|key| self.reservation(key)).collect();
+        let entries = self.index.assumed_on(&name).iter().filter_map(|key| self.assumed.get(key));
+        let promised: Vec<Reservation> = entries.map(|entry| entry.promise(self.reservation(&entry.key))).collect();
+        let claims: Vec<&Claim> = self.claims.on_host(&name).filter(|claim| Some(&claim.instance) != without).collect();
+        state.renew(&recorded, &promised, &claims);
+    }
+
+    fn reservation(&self, key: &SlotKey) -> Option<&Reservation> {
+        match self.pretended.get(key) {
+            Some(pretended) => pretended.as_ref(),
+            None => self.reservations.get(key).map(|known| &known.reservation),
+        }
     }
 }
 

@@ -1,8 +1,11 @@
 //! The view equals what its objects say, after any events in any order, and never shows room that is taken.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
-use berth_capacity_view::{Assumed, Question, View};
+use berth_capacity_view::{Assumed, Claim, Question, View};
 use berth_core::{
     Bytes, ClusterName, Cores, GroupName, HostName, ProjectId, Resources, SlotKey, VmId,
     block::{blocks_on, free},
@@ -24,6 +27,10 @@ enum Event {
     Assume(Assumed),
     Forget(SlotKey),
     Doubt(SlotKey),
+    Claim(Claim),
+    Unclaim(VmId),
+    Unbook(VmId),
+    Expire(Duration),
     /// A decision pretends and faces the facts again.
     Pretend(Vec<SlotKey>, Vec<(SlotKey, Resources)>),
 }
@@ -34,6 +41,8 @@ struct Model {
     hosts: BTreeMap<HostName, Host>,
     reservations: BTreeMap<SlotKey, Reservation>,
     assumed: BTreeMap<SlotKey, Assumed>,
+    /// With the hosts that listed the VM.
+    claims: BTreeMap<VmId, (Claim, BTreeSet<HostName>)>,
 }
 
 fn size() -> impl Strategy<Value = Resources> {
@@ -91,6 +100,20 @@ fn reservation() -> impl Strategy<Value = Reservation> {
     )
 }
 
+/// A VM, or a slot by its name.
+fn instance() -> impl Strategy<Value = VmId> {
+    prop_oneof![4 => vm(), 1 => key().prop_map(|key| key.name.as_str().into())]
+}
+
+fn time() -> impl Strategy<Value = Duration> {
+    (0_u64..8).prop_map(Duration::from_secs)
+}
+
+fn claim() -> impl Strategy<Value = Claim> {
+    (instance(), host_name(), size(), time(), option::of(key()))
+        .prop_map(|(instance, host, size, expires, slot)| Claim { instance, host, size, expires, slot })
+}
+
 fn event() -> impl Strategy<Value = Event> {
     let entry = (key(), host_name(), size(), any::<bool>());
     prop_oneof![
@@ -101,6 +124,10 @@ fn event() -> impl Strategy<Value = Event> {
         4 => entry.prop_map(|(key, host, size, doubt)| Event::Assume(Assumed { key, host, size, doubt })),
         1 => key().prop_map(Event::Forget),
         1 => key().prop_map(Event::Doubt),
+        5 => claim().prop_map(Event::Claim),
+        1 => instance().prop_map(Event::Unclaim),
+        1 => instance().prop_map(Event::Unbook),
+        1 => time().prop_map(Event::Expire),
         1 => (vec(key(), 0..3), vec((key(), size()), 0..3)).prop_map(|(gone, small)| Event::Pretend(gone, small)),
     ]
 }
@@ -108,7 +135,12 @@ fn event() -> impl Strategy<Value = Event> {
 impl Model {
     fn apply(&mut self, event: &Event) {
         match event.clone() {
-            Event::Host(host) => drop(self.hosts.insert(host.name.clone(), *host)),
+            Event::Host(host) => {
+                self.claims.retain(|vm, (claim, listed)| {
+                    !host.instances.contains_key(vm) || claim.host != host.name && listed.contains(&host.name)
+                });
+                self.hosts.insert(host.name.clone(), *host);
+            }
             Event::NoHost(name) => drop(self.hosts.remove(&name)),
             Event::Reservation(reservation) => {
                 let shown = |entry: &Assumed| {
@@ -119,6 +151,13 @@ impl Model {
                 if changed && self.assumed.get(key).is_some_and(shown) {
                     self.assumed.remove(key);
                 }
+                let target = reservation.target_host.as_ref();
+                let before = self.reservations.get(key).and_then(|known| known.target_host.as_ref());
+                if let Some((claim, _)) = self.claims.get(key.name.as_str()).filter(|_| changed && target.is_some())
+                    && (target == Some(&claim.host) || target != before)
+                {
+                    self.claims.remove(key.name.as_str());
+                }
                 self.reservations.insert(key.clone(), *reservation);
             }
             Event::NoReservation(key) => {
@@ -128,6 +167,18 @@ impl Model {
             }
             Event::Assume(entry) => drop(self.assumed.insert(entry.key.clone(), entry)),
             Event::Forget(key) => drop(self.assumed.remove(&key)),
+            Event::Claim(claim) => {
+                let lists = self.hosts.values().filter(|host| host.instances.contains_key(&claim.instance));
+                let listed = lists.map(|host| host.name.clone()).collect();
+                self.claims.insert(claim.instance.clone(), (claim, listed));
+            }
+            Event::Unclaim(instance) => drop(self.claims.remove(&instance)),
+            Event::Unbook(instance) => {
+                if let Some((claim, _)) = self.claims.get_mut(&instance) {
+                    claim.slot = None;
+                }
+            }
+            Event::Expire(now) => self.claims.retain(|_, (claim, _)| claim.expires > now),
             // Neither changes what is free.
             Event::Doubt(_) | Event::Pretend(..) => {}
         }
@@ -147,10 +198,30 @@ impl Model {
             };
             here.insert(entry.key.clone(), promise);
         }
-        let here: Vec<&Reservation> =
-            here.values().filter(|reservation| reservation.hosts().any(|name| *name == host.name)).collect();
-        let blocks = blocks_on(host, here);
-        free(host, blocks.iter().map(|(_, block)| block))
+        here.retain(|_, reservation| reservation.hosts().any(|name| *name == host.name));
+        let mut besides = Resources::ZERO;
+        for (claim, _) in self.claims.values().filter(|(claim, _)| with_assumed && claim.host == host.name) {
+            besides += expect(host, &mut here, claim);
+        }
+        let blocks = blocks_on(host, here.values());
+        free(host, blocks.iter().map(|(_, block)| block)).less(besides)
+    }
+}
+
+/// Makes the reservations of a host what a claim will make of them; returns what goes into none of them.
+fn expect(host: &Host, here: &mut BTreeMap<SlotKey, Reservation>, claim: &Claim) -> Resources {
+    if let Some(own) = here.values_mut().find(|own| own.key.name.as_str() == claim.instance.as_str()) {
+        own.size = own.size.max(claim.size);
+        return Resources::ZERO;
+    }
+    let slot = claim.slot.as_ref().and_then(|key| here.get_mut(key)).map(|slot| &mut slot.kind);
+    match slot {
+        Some(ReservationKind::Committed(vms)) if !host.instances.contains_key(&claim.instance) => {
+            let size = vms.entry(claim.instance.clone()).or_default();
+            *size = size.max(claim.size);
+            Resources::ZERO
+        }
+        _ => claim.size,
     }
 }
 
@@ -177,6 +248,10 @@ fn act(view: &mut View, event: Event) {
         Event::Assume(entry) => drop(view.assume(entry)),
         Event::Forget(key) => drop(view.forget(&key)),
         Event::Doubt(key) => view.doubt(&key),
+        Event::Claim(claim) => drop(view.claim(claim)),
+        Event::Unclaim(instance) => drop(view.unclaim(&instance)),
+        Event::Unbook(instance) => view.unbook(&instance),
+        Event::Expire(now) => drop(view.expire(now)),
         Event::Pretend(release, shrink) => {
             view.pretend(&release, &shrink);
             view.face_facts();
@@ -215,13 +290,24 @@ proptest! {
                 Event::NoReservation(key) => view.remove_reservation(&key),
                 Event::Assume(entry) => view.assume(entry),
                 Event::Forget(key) => view.forget(&key),
+                Event::Claim(claim) => view.claim(claim),
+                Event::Unclaim(instance) => view.unclaim(&instance),
+                Event::Expire(now) => view.expire(now),
+                Event::Host(host) if view.id(&host.name).is_some() => {
+                    let grew = view.state(view.id(&host.name).unwrap()).unwrap().room();
+                    let change = view.set_host(*host);
+                    let now = view.state(change.id).unwrap().room();
+                    let grew = now.is_some_and(|now| grew.is_none_or(|before| !now.fits(before)));
+                    prop_assert!(change.gained || !grew);
+                    change.freed.into_iter().chain(grew.then_some(change.id)).collect()
+                }
                 other => {
                     act(&mut view, other);
                     continue;
                 }
             };
             for (id, room) in rooms(&view) {
-                let grew = room.zip(before[&id]).is_some_and(|(after, before)| !after.fits(before));
+                let grew = room.is_some_and(|after| before[&id].is_none_or(|before| !after.fits(before)));
                 prop_assert_eq!(grew, gained.contains(&id));
             }
         }
@@ -273,7 +359,8 @@ proptest! {
             prop_assert_eq!(all.at(id, state), state.room());
             let bare = state.host().unreserved().known();
             let Some(((all, unlocked), bare)) = all.at(id, state).zip(unlocked.at(id, state)).zip(bare) else { continue };
-            prop_assert!(all.fits(unlocked) && unlocked.fits(bare));
+            let claimed = view.claim_of(&own).is_some_and(|claim| claim.host == state.host().name);
+            prop_assert!(all.fits(unlocked) && unlocked.fits(bare) || claimed && unlocked.fits(bare));
         }
     }
 }

@@ -42,7 +42,7 @@ pub trait Stopwatch: fmt::Debug {
 /// One request with what a decision about it needs besides the view.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'c> {
-    /// What is asked. Without `read_only` the answer is held by an assume entry.
+    /// What is asked. Without `read_only` the first host of the answer is held by a claim.
     pub request: &'c Request,
     /// The monotonic time since the process began.
     pub now: Duration,
@@ -78,8 +78,8 @@ pub struct Answer {
     pub woken: Vec<SlotKey>,
 }
 
-/// A VM that belongs into a slot (document 60 section 10.4). Until the slot shows it, the assume entry keeps its part of
-/// the slot from others.
+/// A VM that belongs into a slot (document 60 section 10.4). Until the slot shows it, the claim keeps its part of the slot
+/// from others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Booking {
     /// The VM.
@@ -88,6 +88,7 @@ pub struct Booking {
     pub size: Resources,
     /// The slot that it goes into.
     pub slot: SlotKey,
-    /// Slots on other hosts that expect it and where it is not: it leaves them (document 60 B25).
+    /// Slots on other hosts that expect it and where it is not, or that an earlier answer wanted it to be written into:
+    /// it leaves them (document 60 B25).
     pub leaves: Vec<SlotKey>,
 }

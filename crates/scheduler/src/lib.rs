@@ -5,6 +5,7 @@
 //! Controllers know [`Scheduler`]; [`BuiltIn`] is the implementation in this process, fed with hosts and reservations
 //! through [`BuiltIn::host_changed`] and [`BuiltIn::reservation_changed`].
 
+mod booking;
 mod built_in;
 mod call;
 mod domain_names;
@@ -23,6 +24,7 @@ mod run;
 mod scheduler;
 mod shipped;
 mod shortage;
+mod shuffle;
 mod slot;
 mod steps;
 mod symbols;

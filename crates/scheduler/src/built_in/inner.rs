@@ -1,5 +1,5 @@
-//! What the lock protects, and the events that change it. Placing is in `placing`, giving out freed room in
-//! `serving`.
+//! What the lock protects, and the events that change it. Placing is in `placing`, answering requests from
+//! outside in `answering`, giving out freed room in `serving`.
 
 use std::collections::BTreeSet;
 
@@ -47,9 +47,9 @@ impl Inner {
 
     pub(super) fn set_host(&mut self, host: Host) {
         let change = self.fleet.set_host(host);
-        if change.gained {
-            self.serve(vec![change.id]);
-        }
+        let mut freed = change.freed;
+        freed.extend(change.gained.then_some(change.id));
+        self.serve(freed);
     }
 
     pub(super) fn remove_host(&mut self, name: &HostName) {

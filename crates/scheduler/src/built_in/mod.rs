@@ -2,6 +2,7 @@
 //! method is one critical section, so a decision and its assume entries are one step, and room that an event frees
 //! is given out before anybody else can ask (D13, U43).
 
+mod answering;
 mod holding;
 mod inner;
 mod placing;
@@ -92,30 +93,34 @@ impl BuiltIn {
         self.lock().settings.pipelines = pipelines;
     }
 
-    /// Runs a request without keeping room, as the API for Nova needs it before it books (document 60 section 3.5).
+    /// Runs a request without keeping room. The slot that it is about does not count.
     pub fn run(&self, request: &Request) -> Result<Decision, SchedulerError> {
-        self.lock().run(request, Scope::Request)
+        self.lock().aside(request, |inner| inner.run(request, Scope::Request))
     }
 
     /// Decides on a request from outside in one critical section (document 60 sections 2.5 and 14.1). Unless it is
-    /// `read_only`, the first host of the answer is held by an assume entry until the view shows it or its time is over.
+    /// `read_only`, the first host of the answer is held by a claim until the view shows it or its time is over.
     pub fn answer(&self, call: &Call<'_>) -> Result<Answer, SchedulerError> {
-        let decision = self.run(call.request)?;
-        Ok(Answer { hosts: decision.hosts.clone(), decision, ..Answer::default() })
+        self.lock().answer(call)
     }
 
-    /// Ends the entries of answers whose time is over. Returns the slots to wake.
+    /// Ends the claims of answers whose time is over; `now` is monotonic time since the process began. Returns the slots
+    /// to wake.
     #[must_use = "the slots must be woken"]
-    pub fn expire(&self, _now: Duration) -> Vec<SlotKey> {
-        Vec::new()
+    pub fn expire(&self, now: Duration) -> Vec<SlotKey> {
+        let mut inner = self.lock();
+        inner.expire(now);
+        inner.take_woken()
     }
 
     /// What was booked for a VM was not written and will not be: its whole size counts besides the slot from now on.
-    pub fn unbook(&self, _vm: &VmId) {}
+    pub fn unbook(&self, vm: &VmId) {
+        self.lock().fleet.view.unbook(vm);
+    }
 
     /// What a request would get, host by host. Changes nothing.
     pub fn explain(&self, request: &Request) -> Result<Explanation, SchedulerError> {
-        self.lock().explain(request)
+        self.lock().aside(request, |inner| inner.explain(request))
     }
 
     /// The waiting list in its order, each slot with why nothing fitted at its last try.
@@ -124,7 +129,12 @@ impl BuiltIn {
         inner.waiting.iter().map(|(slot, shortage)| (SlotRequest::clone(slot), shortage.clone())).collect()
     }
 
-    /// How many assume entries there are, those in doubt included.
+    /// How many answers from outside are held by a claim.
+    pub fn claimed(&self) -> usize {
+        self.lock().fleet.view.all_claims().len()
+    }
+
+    /// How many assume entries of slots there are, those in doubt included.
     pub fn assumed(&self) -> usize {
         self.lock().fleet.view.all_assumed().len()
     }

@@ -2,7 +2,7 @@
 //! lock is released (D13, U1).
 
 use berth_capacity_view::{Assumed, HostId, HostState};
-use berth_core::{HostName, SlotKey};
+use berth_core::{HostName, SlotKey, VmId};
 
 use super::inner::Inner;
 use crate::{Pin, Placed, Placement, Request, SchedulerError, Shortage, SlotRequest, WholeRequest, engine::Scope};
@@ -89,6 +89,8 @@ impl Inner {
             Ok(host) => {
                 let entry = Assumed { key: slot.key.clone(), host: host.clone(), size: slot.size, doubt: false };
                 freed.extend(self.fleet.view.assume(entry));
+                // The claim of an earlier answer about the slot did not count for this decision.
+                freed.extend(self.fleet.view.unclaim(&VmId::new(slot.key.name.as_str())));
                 if kept == Some(&host) { Found::Standing(host) } else { Found::New(host) }
             }
             Err(shortage) => Found::Nowhere(shortage),

@@ -2,6 +2,8 @@
 
 #![expect(clippy::cloned_ref_to_slice_refs, reason = "a list of one reads better in a table")]
 
+mod answers;
+mod bookings;
 mod capacity;
 mod filters;
 mod holding;

@@ -1,0 +1,111 @@
+//! What an answer from outside this process has promised and no object shows yet (document 60 section 14.1): one claim
+//! per instance, a VM or a slot by its name. When a claim ends because of what is seen is decided here; what it takes on
+//! its host in [`crate::outlook`].
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use berth_core::{HostName, Resources, SlotKey, VmId, host::Host, reservation::Reservation};
+
+/// Room that an answer has given to an instance.
+///
+/// A claim ends when the view shows its effect: a Reservation of its name is put on a host, or the VM is listed by a host
+/// whose row is set after the claim was made. Refined against section 14.1: a host that listed the VM already when the
+/// claim was made is where the VM comes from, or another stale sight of it, and its heartbeats end nothing, unless it is
+/// the claim's own host. Otherwise a migration would lose its room at the first heartbeat of its source. For the same
+/// reason a Reservation that keeps a host which it had before, and which is not the claim's, ends nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// `instance_uuid` of the request.
+    pub instance: VmId,
+    /// The first host of the answer.
+    pub host: HostName,
+    /// The size of all instances of the request together.
+    pub size: Resources,
+    /// When it ends at the latest: monotonic time since the process began.
+    pub expires: Duration,
+    /// The slot that the VM goes into. While the slot stands on the host, only that part of the VM counts which does not
+    /// fit into it, just as if the slot expected the VM already.
+    pub slot: Option<SlotKey>,
+}
+
+/// A claim and the hosts that listed the VM when it was made.
+#[derive(Clone, Debug)]
+struct Held {
+    claim: Claim,
+    listed: BTreeSet<HostName>,
+}
+
+/// All claims.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Claims {
+    held: BTreeMap<VmId, Held>,
+    on_host: BTreeMap<HostName, BTreeSet<VmId>>,
+    by_expiry: BTreeSet<(Duration, VmId)>,
+}
+
+impl Claims {
+    /// Makes a claim; the former one of the instance must have been removed.
+    pub(crate) fn insert(&mut self, claim: Claim, listed: BTreeSet<HostName>) {
+        self.on_host.entry(claim.host.clone()).or_default().insert(claim.instance.clone());
+        self.by_expiry.insert((claim.expires, claim.instance.clone()));
+        self.held.insert(claim.instance.clone(), Held { claim, listed });
+    }
+
+    /// Ends a claim; returns the host that it was on.
+    pub(crate) fn remove(&mut self, instance: &VmId) -> Option<HostName> {
+        let Claim { instance, host, expires, .. } = self.held.remove(instance)?.claim;
+        if let Some(instances) = self.on_host.get_mut(&host) {
+            instances.remove(&instance);
+            if instances.is_empty() {
+                self.on_host.remove(&host);
+            }
+        }
+        self.by_expiry.remove(&(expires, instance));
+        Some(host)
+    }
+
+    /// The claim counts besides any slot from now on; returns its host.
+    pub(crate) fn unbook(&mut self, instance: &VmId) -> Option<HostName> {
+        let claim = &mut self.held.get_mut(instance)?.claim;
+        claim.slot = None;
+        Some(claim.host.clone())
+    }
+
+    pub(crate) fn get(&self, instance: &str) -> Option<&Claim> {
+        self.held.get(instance).map(|held| &held.claim)
+    }
+
+    /// The claims on a host, by instance.
+    pub(crate) fn on_host(&self, host: &HostName) -> impl Iterator<Item = &Claim> {
+        self.on_host.get(host).into_iter().flatten().filter_map(|instance| self.get(instance.as_str()))
+    }
+
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Claim> {
+        self.held.values().map(|held| &held.claim)
+    }
+
+    /// The claims that the new row of a host shows.
+    pub(crate) fn landed_on(&self, host: &Host) -> Vec<VmId> {
+        if self.held.is_empty() {
+            return Vec::new();
+        }
+        let arrived = |held: &Held| held.claim.host == host.name || !held.listed.contains(&host.name);
+        host.instances.keys().filter(|vm| self.held.get(*vm).is_some_and(arrived)).cloned().collect()
+    }
+
+    /// The claim that a Reservation shows, given the host that it had before.
+    pub(crate) fn shown_by(&self, reservation: &Reservation, before: Option<&HostName>) -> Option<&Claim> {
+        let target = reservation.target_host.as_ref()?;
+        let claim = &self.held.get(reservation.key.name.as_str())?.claim;
+        (claim.host == *target || before != Some(target)).then_some(claim)
+    }
+
+    /// The claims whose time is over.
+    pub(crate) fn expired(&self, now: Duration) -> Vec<VmId> {
+        let over = self.by_expiry.iter().take_while(|(expires, _)| *expires <= now);
+        over.map(|(_, instance)| instance.clone()).collect()
+    }
+}

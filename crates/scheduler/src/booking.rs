@@ -1,0 +1,93 @@
+//! Which slot of its project a VM goes into on the host that was chosen for it (document 60 sections 10.3 and 10.4 with
+//! B16, B17, B25 and B26). The host is chosen elsewhere, and so is who writes it.
+
+use std::cmp::Reverse;
+
+use berth_capacity_view::View;
+use berth_core::{Bytes, HostName, SlotKey, VmId, reservation::Reservation};
+
+use crate::{Booking, Guest, Request};
+
+/// The slot that the VM of a request is to be written into; nothing when a slot of the host expects it already.
+pub(crate) fn book(view: &View, request: &Request, guest: &Guest, host: &HostName) -> Option<Booking> {
+    let vm = &request.instance;
+    let options = &request.options;
+    let refused = options.read_only || options.skip_committed_resource_tracking || request.instances > 1;
+    if refused || seat(view, vm, host).is_some() {
+        return None;
+    }
+    let slots = view.slots_of(&request.project, &guest.group).filter(|slot| slot.target_host.as_ref() == Some(host));
+    let candidates: Vec<(&SlotKey, Bytes)> = slots.map(|slot| (&slot.key, remaining(view, slot, vm))).collect();
+    // A request that is repeated must not book the VM a second time while the first booking is being written.
+    let former = view.claim_of(vm).and_then(|claim| claim.slot.as_ref());
+    let again = former.filter(|former| candidates.iter().any(|(key, left)| key == former && *left > Bytes::ZERO));
+    let slot = again.or_else(|| pick(candidates, guest.size.memory))?.clone();
+    let mut leaves: Vec<SlotKey> = unconfirmed(view, vm, host).map(|slot| slot.key.clone()).collect();
+    leaves.extend(former.filter(|former| **former != slot && !leaves.contains(former)).cloned());
+    Some(Booking { vm: vm.clone(), size: guest.size, slot, leaves })
+}
+
+/// The slot of the host that expects the VM.
+pub(crate) fn seat<'v>(view: &'v View, vm: &VmId, host: &HostName) -> Option<&'v SlotKey> {
+    let mut here = view.slots_expecting(vm).filter(|slot| slot.target_host.as_ref() == Some(host));
+    here.next().map(|slot| &slot.key)
+}
+
+/// The slots elsewhere that expect the VM although it is not there.
+fn unconfirmed<'v>(view: &'v View, vm: &VmId, host: &HostName) -> impl Iterator<Item = &'v Reservation> {
+    let elsewhere = view.slots_expecting(vm).filter(move |slot| slot.target_host.as_ref() != Some(host));
+    elsewhere.filter(move |slot| !slot.hosts().any(|host| lists(view, host, vm)))
+}
+
+fn lists(view: &View, host: &HostName, vm: &VmId) -> bool {
+    let state = view.id(host).and_then(|id| view.state(id));
+    state.is_some_and(|state| state.host().instances.contains_key(vm))
+}
+
+/// The memory of a slot that nobody is expected in or was booked for, apart from one VM's own booking.
+fn remaining(view: &View, slot: &Reservation, own: &VmId) -> Bytes {
+    let expected: Bytes = slot.expected().map(|(_, size)| size.memory.at_least_zero()).sum();
+    let claims = slot.target_host.iter().flat_map(|host| view.claims_on(host));
+    let booked: Bytes = claims
+        .filter(|claim| claim.slot.as_ref() == Some(&slot.key) && claim.instance != *own)
+        .filter(|claim| slot.expected().all(|(vm, _)| *vm != claim.instance))
+        .map(|claim| claim.size.memory.at_least_zero())
+        .sum();
+    (slot.size.memory - expected - booked).at_least_zero()
+}
+
+/// The slot that covers most of the memory, then the tightest, then the first by name.
+fn pick<'s>(slots: impl IntoIterator<Item = (&'s SlotKey, Bytes)>, memory: Bytes) -> Option<&'s SlotKey> {
+    let left = slots.into_iter().filter(|(_, left)| *left > Bytes::ZERO);
+    left.min_by_key(|(key, left)| (Reverse((*left).min(memory)), *left, &key.name, &key.cluster)).map(|(key, _)| key)
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_core::ClusterName;
+
+    use super::*;
+
+    fn picked(slots: &[(&str, i64)], gib: i64) -> Option<String> {
+        let slots: Vec<(SlotKey, Bytes)> = slots
+            .iter()
+            .map(|(name, left)| (SlotKey::new(ClusterName::home(), *name), Bytes::new(left << 30)))
+            .collect();
+        let slots = slots.iter().map(|(key, left)| (key, *left));
+        pick(slots, Bytes::new(gib << 30)).map(|key| key.name.to_string())
+    }
+
+    #[test]
+    fn document_60_section_10_5_p8_to_p10_and_document_21_section_8() {
+        for (slots, vm, expected) in [
+            (vec![("x", 24), ("y", 16), ("z", 12)], 16, Some("y")),
+            (vec![("x", 12), ("y", 10)], 16, Some("x")),
+            (vec![("slot-b", 24), ("slot-a", 24)], 16, Some("slot-a")),
+            (vec![("a", 30), ("b", 60), ("c", 20)], 25, Some("a")),
+            (vec![("a", 30), ("b", 60), ("c", 20)], 40, Some("b")),
+            (vec![("full", 0)], 16, None),
+        ] {
+            assert_eq!(picked(&slots, vm).as_deref(), expected, "{slots:?} {vm}");
+        }
+    }
+}
