@@ -63,7 +63,13 @@ impl Forward {
     }
 
     /// Lets the leader at this base URL answer a request of which so much time is left.
-    pub fn forward(&self, leader: &str, body: Bytes, headers: &HeaderMap, left: Duration) -> BoxFuture<'_, Response> {
+    pub fn forward<'a>(
+        &'a self,
+        leader: &'a str,
+        body: Bytes,
+        headers: &'a HeaderMap,
+        left: Duration,
+    ) -> BoxFuture<'a, Response> {
         let (url, request) = (format!("{leader}{PATH}"), self.request(leader, body, headers, left));
         async move {
             // Elapsed, or cut: the leader may have decided, and then its assume entry holds the host until it runs out.

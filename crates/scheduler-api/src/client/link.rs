@@ -61,9 +61,8 @@ impl Link {
             Err(error) if again && is_of_the_connection(&error) => self.send_once(body).await?,
             answer => answer,
         };
-        answer.map_err(|error| match error.is_builder() {
-            true => Failure::Create(web::line(error)),
-            false => Failure::Send(web::line(error)),
+        answer.map_err(|error| {
+            if error.is_builder() { Failure::Create(web::line(error)) } else { Failure::Send(web::line(error)) }
         })
     }
 
