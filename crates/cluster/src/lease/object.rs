@@ -166,7 +166,7 @@ mod tests {
         let at = |address| Holder { identity: "me", address };
         let created = new("n", "l", at(Some("http://10.0.0.7:8080")), NEW_YEAR);
         assert_eq!(address(&created), Some("http://10.0.0.7:8080"));
-        assert_eq!(created.metadata.annotations.as_ref().map(|all| all.len()), Some(1));
+        assert_eq!(created.metadata.annotations.as_ref().map(std::collections::BTreeMap::len), Some(1));
         let moved = holding(&created, at(Some("http://[2001:db8::1]:8080")), NEW_YEAR);
         assert_eq!(address(&moved), Some("http://[2001:db8::1]:8080"));
         assert_eq!(address(&holding(&moved, at(None), NEW_YEAR)), None);

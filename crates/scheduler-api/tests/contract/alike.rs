@@ -60,16 +60,16 @@ fn story() -> impl Strategy<Value = Story> {
 }
 
 /// What a scheduler says to all of it.
-async fn told<F: Fixture>(story: &Story) -> String {
+async fn told<F: Fixture>(story: &Story) -> Vec<String> {
     let fixture = F::with(&story.hosts).await;
     for (number, (size, on)) in story.slots.iter().enumerate() {
         fixture.shows(&in_force(&wanted(&format!("there-{number}"), gib(*size, size * 8)), NAMES[*on]));
     }
     let probed = fixture.scheduler().probe(&story.question).await;
-    let mut said = format!("{probed:?}");
+    let mut said = vec![format!("{probed:?}")];
     for (number, size) in story.placed.iter().enumerate() {
         let placed = fixture.place(&wanted(&format!("new-{number}"), gib(*size, size * 8))).await;
-        said.push_str(&format!(" {placed:?}"));
+        said.push(format!("{placed:?}"));
     }
     said
 }

@@ -10,6 +10,7 @@ use crate::server::Server;
 
 /// What a scheduler does differently by decision.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each stands for one decision")]
 pub struct Differences {
     /// It decides on a commitment as a whole (D13).
     pub places_wholes: bool,
@@ -37,7 +38,9 @@ pub trait Fixture: Sized {
 
     async fn with(hosts: &[Host]) -> Self {
         let fixture = Self::start().await;
-        hosts.iter().for_each(|host| fixture.host(host.clone()));
+        for host in hosts {
+            fixture.host(host.clone());
+        }
         fixture
     }
 
@@ -58,6 +61,11 @@ pub trait Fixture: Sized {
         for view in self.views() {
             assert_eq!(view.reservation_changed(key, None), []);
         }
+    }
+
+    /// The apply for a slot has ended.
+    fn ended(&self, slot: &SlotRequest) {
+        assert_eq!(self.scheduler().applied(std::slice::from_ref(&slot.key)), []);
     }
 
     /// The host that a slot gets.

@@ -12,7 +12,7 @@ pub async fn what_was_placed_is_no_intruder<F: Fixture>() {
     let slot = wanted("s", gib(4, 32));
     fixture.place(&slot).await.unwrap();
     fixture.shows(&written(&slot, "a"));
-    assert_eq!(fixture.scheduler().applied(&[slot.key.clone()]), []);
+    fixture.ended(&slot);
     // The host is over-booked later; a slot that we placed is not to blame.
     fixture.host(host("a", gib(2, 16)));
     assert_eq!(fixture.scheduler().verdict(&slot.key), Verdict::Ok);
@@ -42,10 +42,10 @@ pub async fn an_apply_that_failed_leaves_nothing_behind<F: Fixture>() {
     let fixture = F::with(&[host("a", gib(4, 32))]).await;
     let slot = wanted("s", gib(4, 32));
     assert!(fixture.place(&slot).await.is_some());
-    assert_eq!(fixture.scheduler().applied(&[slot.key.clone()]), []);
+    fixture.ended(&slot);
     // The same slot is not kept from trying again.
     assert!(fixture.place(&slot).await.is_some());
-    assert_eq!(fixture.scheduler().applied(&[slot.key.clone()]), []);
+    fixture.ended(&slot);
     fixture.answers_run_out();
     fixture.assumes_nothing();
     assert!(fixture.place(&wanted("t", gib(4, 32))).await.is_some());
@@ -56,7 +56,7 @@ pub async fn a_write_in_doubt_keeps_its_host<F: Fixture>() {
     let slot = wanted("s", gib(2, 16));
     let host = fixture.place(&slot).await.unwrap();
     fixture.scheduler().in_doubt(&slot.key);
-    assert_eq!(fixture.scheduler().applied(&[slot.key.clone()]), []);
+    fixture.ended(&slot);
     assert_eq!(fixture.place(&slot).await.as_ref(), Some(&host));
     let larger = SlotRequest { size: gib(3, 16), ..slot.clone() };
     let elsewhere = SlotRequest { zone: "other".into(), ..slot.clone() };
@@ -65,7 +65,7 @@ pub async fn a_write_in_doubt_keeps_its_host<F: Fixture>() {
         assert_eq!(fixture.scheduler().place(other).await, Err(doubt.clone()));
     }
     // An apply that knows nothing of it does not end it; a look does.
-    assert_eq!(fixture.scheduler().applied(&[slot.key.clone()]), []);
+    fixture.ended(&slot);
     assert_eq!(fixture.scheduler().place(&larger).await, Err(doubt));
     assert_eq!(fixture.scheduler().settled(&slot.key), []);
     fixture.answers_run_out();
@@ -88,7 +88,7 @@ pub async fn a_pin_takes_room_on_one_host_only<F: Fixture>() {
     let slot = wanted("s", gib(4, 32));
     assert_eq!(fixture.place(&slot).await, Some("a".into()));
     fixture.shows(&written(&slot, "a"));
-    assert_eq!(fixture.scheduler().applied(&[slot.key.clone()]), []);
+    fixture.ended(&slot);
     assert_eq!(fixture.scheduler().verdict(&slot.key), Verdict::Ok);
     fixture.assumes_nothing();
 }

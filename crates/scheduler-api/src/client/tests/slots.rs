@@ -93,7 +93,7 @@ async fn a_host_is_held_until_the_object_shows_it_and_the_slot_is_no_intruder() 
     assert_eq!(scheduler.place(&large).await, Ok(Placed::Host("a".into())));
     assert_eq!((stub.asked().len(), view.assumed()), (1, 1));
     assert!(view.reservation_changed(&large.key, Some(placed(&large, "a"))).is_empty());
-    assert!(scheduler.applied(&[large.key.clone()]).is_empty());
+    assert!(scheduler.applied(std::slice::from_ref(&large.key)).is_empty());
     assert_eq!((scheduler.verdict(&large.key), view.assumed()), (Verdict::Ok, 0));
 }
 

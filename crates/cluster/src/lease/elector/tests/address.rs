@@ -36,8 +36,8 @@ fn held_by_another(address: &str) -> Value {
     lease
 }
 
-fn named(identity: &str, address: Option<&str>) -> Option<Leader> {
-    Some(Leader { identity: identity.to_owned(), address: address.map(str::to_owned) })
+fn named(identity: &str, address: Option<&str>) -> Leader {
+    Leader { identity: identity.to_owned(), address: address.map(str::to_owned) }
 }
 
 async fn leads(leadership: &Leadership) {
@@ -51,7 +51,7 @@ async fn a_leader_publishes_its_address_with_the_writes_that_it_makes_anyway() {
     assert_eq!(first.leader(), None);
     leads(&first).await;
     sleep(Duration::from_secs(5)).await;
-    assert_eq!((published(&server), first.leader()), (json!(OURS), named("first", Some(OURS))));
+    assert_eq!((published(&server), first.leader()), (json!(OURS), Some(named("first", Some(OURS)))));
     let calls: Vec<String> = server.lock().unwrap().log.iter().map(|(_, call)| call.clone()).collect();
     assert_eq!(calls, ["GET null", "POST \"first\"", "PUT \"first\"", "PUT \"first\""]);
 }
@@ -63,12 +63,12 @@ async fn a_follower_knows_the_leader_as_long_as_its_lease_is_seen_to_be_good() {
     leads(&first).await;
     let (second, _) = replica(&server, "second", Some(THEIRS));
     sleep(Duration::from_secs(40)).await;
-    assert_eq!(second.leader(), named("first", Some(OURS)));
+    assert_eq!(second.leader(), Some(named("first", Some(OURS))));
 
     work.abort();
     server.lock().unwrap().health = Health::Hangs;
     sleep(Duration::from_secs(12)).await;
-    assert_eq!(second.leader(), named("first", Some(OURS)));
+    assert_eq!(second.leader(), Some(named("first", Some(OURS))));
     sleep(Duration::from_secs(4)).await;
     assert_eq!((second.leader(), second.holder().as_deref()), (None, Some("first")));
 }
@@ -79,9 +79,9 @@ async fn taking_over_replaces_the_address_also_with_nothing() {
         let server = server(Some(held_by_another(THEIRS)));
         let (me, _) = replica(&server, "me", address);
         sleep(Duration::from_secs(1)).await;
-        assert_eq!(me.leader(), named("other", Some(THEIRS)));
+        assert_eq!(me.leader(), Some(named("other", Some(THEIRS))));
         leads(&me).await;
-        assert_eq!((published(&server), me.leader()), (json!(address), named("me", address)));
+        assert_eq!((published(&server), me.leader()), (json!(address), Some(named("me", address))));
         assert_eq!(server.lock().unwrap().lease.as_ref().unwrap()["metadata"]["annotations"]["team"], "blue");
     }
 }
@@ -103,7 +103,7 @@ async fn giving_back_removes_the_address_and_nobody_leads() {
     assert_eq!((published(&server), me.leader()), (Value::Null, None));
     let (other, _) = replica(&server, "other", Some(THEIRS));
     leads(&other).await;
-    assert_eq!(other.leader(), named("other", Some(THEIRS)));
+    assert_eq!(other.leader(), Some(named("other", Some(THEIRS))));
 }
 
 #[tokio::test(start_paused = true)]
