@@ -65,6 +65,21 @@ bench-start: check-tools ## Measure the start with 5,000 and 50,000 objects; OBJ
 	$(CARGO) build --locked --release -p berth -p berth-bench
 	$(CARGO) run --locked -q --release -p berth-bench -- start $(if $(OBJECTS),--objects $(OBJECTS))
 
+# libFuzzer with the compiler of every day: the passes of LLVM that it needs are asked for by hand. With --target they
+# are not asked of build scripts, which have no fuzzer to link with.
+FUZZ_TARGET = $(shell rustc -vV | sed -n 's/^host: //p')
+FUZZ_DIR = $(abspath $(or $(CARGO_TARGET_DIR),target))/fuzz
+FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+	-Cllvm-args=-sanitizer-coverage-trace-compares -Clink-dead-code -Ccodegen-units=1
+
+.PHONY: fuzz
+fuzz: check-tools ## Send the reader of scheduler requests what nobody has thought of, for SECONDS=60.
+	cd fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" $(CARGO) build --locked --release --target $(FUZZ_TARGET) --target-dir $(FUZZ_DIR)
+	@mkdir -p $(FUZZ_DIR)/found/request
+	$(FUZZ_DIR)/$(FUZZ_TARGET)/release/request -max_total_time=$(or $(SECONDS),60) -timeout=5 -rss_limit_mb=4096 \
+		-dict=fuzz/request.dict -artifact_prefix=$(FUZZ_DIR)/ -print_final_stats=1 $(FUZZ_DIR)/found/request fuzz/corpus/request
+
 .PHONY: clean
 clean: ## Remove what was built in this checkout.
 	$(CARGO) clean

@@ -12,6 +12,3 @@ mod tests;
 pub use chosen::Chosen;
 pub use external::External;
 pub use own::is_loopback_own;
-
-/// The path of the scheduler API.
-pub(crate) const PATH: &str = "/scheduler/nova/external";

@@ -18,12 +18,10 @@ use reqwest::{Client, RequestBuilder, redirect::Policy};
 use tokio::time::timeout;
 use tracing::warn;
 
-use crate::{client::PATH, web};
-
-/// Says that a request has been forwarded, and by whom: it is not forwarded again.
-pub const X_BERTH_FORWARDED: HeaderName = HeaderName::from_static("x-berth-forwarded");
-/// What is left of the deadline of a forwarded request, in milliseconds.
-pub const X_BERTH_DEADLINE_MS: HeaderName = HeaderName::from_static("x-berth-deadline-ms");
+use crate::{
+    server::{DEADLINE_MS, FORWARDED, Forwarder, PATH},
+    web,
+};
 
 /// A leader that takes longer to accept a connection is as good as gone.
 const CONNECT: Duration = Duration::from_secs(1);
@@ -62,8 +60,16 @@ impl Forward {
         Ok(Self { client: web::client(settings)?, me })
     }
 
-    /// Lets the leader at this base URL answer a request of which so much time is left.
-    pub fn forward<'a>(
+    fn request(&self, leader: &str, body: Bytes, headers: &HeaderMap, left: Duration) -> RequestBuilder {
+        let request = self.client.post(format!("{leader}{PATH}"));
+        let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+        let request = request.header(FORWARDED, &self.me).header(DEADLINE_MS, left);
+        request.headers(chosen(headers, SENT)).body(body)
+    }
+}
+
+impl Forwarder for Forward {
+    fn forward<'a>(
         &'a self,
         leader: &'a str,
         body: Bytes,
@@ -80,13 +86,6 @@ impl Forward {
             })
         }
         .boxed()
-    }
-
-    fn request(&self, leader: &str, body: Bytes, headers: &HeaderMap, left: Duration) -> RequestBuilder {
-        let request = self.client.post(format!("{leader}{PATH}"));
-        let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-        let request = request.header(X_BERTH_FORWARDED, &self.me).header(X_BERTH_DEADLINE_MS, left);
-        request.headers(chosen(headers, SENT)).body(body)
     }
 }
 

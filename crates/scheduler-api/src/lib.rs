@@ -7,7 +7,9 @@
 mod backend;
 mod client;
 mod forward;
+pub mod metrics;
 mod role;
+pub mod server;
 #[cfg(test)]
 mod stub;
 mod web;
@@ -15,5 +17,5 @@ pub mod wire;
 
 pub use backend::{Backend, Outcome};
 pub use client::{Chosen, External, is_loopback_own};
-pub use forward::{Forward, X_BERTH_DEADLINE_MS, X_BERTH_FORWARDED};
+pub use forward::Forward;
 pub use role::Role;

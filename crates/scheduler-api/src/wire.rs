@@ -14,4 +14,5 @@ mod values;
 pub use answer::{decode_answer, encode_answer};
 pub use incoming::{Incoming, decode};
 pub use malformed::Malformed;
+pub(crate) use malformed::one_line;
 pub use outgoing::{Ids, encode};

@@ -3,7 +3,7 @@
 
 use reqwest::Url;
 
-use super::PATH;
+use crate::server::PATH;
 
 /// True for plain HTTP to a loopback address at the port where our own API listens, and to the path of our own
 /// scheduler API.

@@ -1,5 +1,6 @@
 //! Tests of the wire format: what is read, what is refused and how, what is written.
 
+mod answering;
 mod reading;
 mod refusing;
 mod round_trip;

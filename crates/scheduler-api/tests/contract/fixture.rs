@@ -4,7 +4,7 @@ use std::{future::Future, sync::Arc, time::Duration};
 
 use berth_core::{HostName, SlotKey, host::Host, reservation::Reservation};
 use berth_scheduler::{BuiltIn, Placed, Scheduler, Settings, SlotRequest, TieBreak};
-use berth_scheduler_api::{Chosen, External};
+use berth_scheduler_api::{Chosen, External, Role};
 
 use crate::server::Server;
 
@@ -35,6 +35,9 @@ pub trait Fixture: Sized {
 
     /// Answers over HTTP count for a while; that while is over.
     fn answers_run_out(&self);
+
+    /// After something was placed: only the leader has decided that.
+    fn is_led_well(&self) {}
 
     async fn with(hosts: &[Host]) -> Self {
         let fixture = Self::start().await;
@@ -114,6 +117,14 @@ impl Fixture for InProcess {
     fn answers_run_out(&self) {}
 }
 
+/// What every external scheduler does differently.
+const EXTERNAL: Differences =
+    Differences { places_wholes: false, has_a_waiting_list: false, tells_room: false, counts_filters: false };
+
+fn external(server: &Server, view: &Arc<BuiltIn>) -> Chosen {
+    Chosen::External(Arc::new(External::new(&server.url(), Some("berth/contract"), view.clone()).unwrap()))
+}
+
 /// A scheduler behind TCP and HTTP, which watches the same cloud.
 pub struct OverHttp {
     scheduler: Chosen,
@@ -122,13 +133,11 @@ pub struct OverHttp {
 }
 
 impl Fixture for OverHttp {
-    const DIFFERS: Differences =
-        Differences { places_wholes: false, has_a_waiting_list: false, tells_room: false, counts_filters: false };
+    const DIFFERS: Differences = EXTERNAL;
 
     async fn start() -> Self {
-        let (here, there) = (built_in(), Server::start(built_in()).await);
-        let external = External::new(&there.url(), Some("berth/contract"), here.clone()).unwrap();
-        Self { scheduler: Chosen::External(Arc::new(external)), here, there }
+        let (here, there) = (built_in(), Server::start(built_in(), Role::Leader).await);
+        Self { scheduler: external(&there, &here), here, there }
     }
 
     fn scheduler(&self) -> &Chosen {
@@ -142,5 +151,39 @@ impl Fixture for OverHttp {
 
     fn answers_run_out(&self) {
         assert_eq!(self.there.scheduler().expire(Duration::MAX), []);
+    }
+}
+
+/// A scheduler of which another replica is asked than the one that leads (U2).
+pub struct ThroughAFollower {
+    scheduler: Chosen,
+    here: Arc<BuiltIn>,
+    follower: Server,
+    leader: Server,
+}
+
+impl Fixture for ThroughAFollower {
+    const DIFFERS: Differences = EXTERNAL;
+
+    async fn start() -> Self {
+        let (here, leader) = (built_in(), Server::start(built_in(), Role::Leader).await);
+        let follower = Server::start(built_in(), Role::Follower { leader: Some(leader.base()) }).await;
+        Self { scheduler: external(&follower, &here), here, follower, leader }
+    }
+
+    fn scheduler(&self) -> &Chosen {
+        &self.scheduler
+    }
+
+    fn views(&self) -> Vec<&BuiltIn> {
+        vec![self.leader.scheduler(), self.follower.scheduler(), &self.here]
+    }
+
+    fn answers_run_out(&self) {
+        assert_eq!(self.leader.scheduler().expire(Duration::MAX), []);
+    }
+
+    fn is_led_well(&self) {
+        assert!(self.leader.has_decided() && !self.follower.has_decided());
     }
 }

@@ -25,6 +25,7 @@ pub async fn a_slot_gets_a_host_that_is_good_for_it<F: Fixture>() {
     assert_eq!(fixture.place(&slot).await, on("d"));
     let elsewhere = SlotRequest { zone: "other".into(), ..wanted("t", gib(4, 32)) };
     assert_eq!(fixture.place(&elsewhere).await, on("a"));
+    fixture.is_led_well();
 }
 
 pub async fn a_slot_without_a_good_host_learns_how_many_there_were<F: Fixture>() {

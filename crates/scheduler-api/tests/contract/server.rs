@@ -1,56 +1,86 @@
-//! A scheduler behind HTTP: the least that the protocol asks of a server.
+//! A scheduler behind HTTP: our own server on a socket, over a view that is fed like that of the client.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
-use axum::{Router, body::Bytes, http::StatusCode, response::IntoResponse as _, response::Response, routing::post};
-use berth_scheduler::{BuiltIn, Call, SchedulerError};
-use berth_scheduler_api::wire;
+use berth_scheduler::{BuiltIn, Guest, Request};
+use berth_scheduler_api::{
+    Backend, Forward, Outcome, Role,
+    server::{Api, ApiLimits, PATH, Surroundings, router},
+};
+use berth_telemetry::metrics::Metrics;
 use tokio::net::TcpListener;
 
 /// A listening server.
 pub struct Server {
     scheduler: Arc<BuiltIn>,
     address: SocketAddr,
+    has_decided: Arc<AtomicBool>,
 }
 
 impl Server {
-    pub async fn start(scheduler: Arc<BuiltIn>) -> Self {
+    pub async fn start(scheduler: Arc<BuiltIn>, role: Role) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let answering = scheduler.clone();
-        let route = post(move |body: Bytes| async move { answer(&answering, &body) });
-        let router = Router::new().route("/scheduler/nova/external", route);
-        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        Self { scheduler, address }
+        let has_decided = Arc::new(AtomicBool::new(false));
+        let process = Process { scheduler: scheduler.clone(), role, has_decided: has_decided.clone() };
+        let surroundings = Surroundings { now: Arc::new(|| Duration::ZERO), chance: Arc::new(|| 0) };
+        let metrics = Metrics::new(&BTreeMap::new()).unwrap();
+        let forward = Forward::new("follower").unwrap();
+        let api = Api::new(process, forward, surroundings, ApiLimits::default(), &metrics).unwrap();
+        tokio::spawn(async move { axum::serve(listener, router(Arc::new(api))).await.unwrap() });
+        Self { scheduler, address, has_decided }
     }
 
     pub fn scheduler(&self) -> &BuiltIn {
         &self.scheduler
     }
 
+    pub fn base(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
     pub fn url(&self) -> String {
-        format!("http://{}/scheduler/nova/external", self.address)
+        format!("{}{PATH}", self.base())
+    }
+
+    /// Whether it has decided on anything that changes something.
+    pub fn has_decided(&self) -> bool {
+        self.has_decided.load(Ordering::Relaxed)
     }
 }
 
-fn answer(scheduler: &BuiltIn, body: &[u8]) -> Response {
-    let request = match wire::decode(body) {
-        Ok(incoming) => incoming.request,
-        Err(_) => return (StatusCode::BAD_REQUEST, "failed to decode request body\n").into_response(),
-    };
-    let call = Call { request: &request, now: Duration::ZERO, chance: 0, guest: None, stopwatch: None };
-    match scheduler.answer(&call) {
-        Ok(answer) => wire::encode_answer(&answer).into_response(),
-        Err(error) => refusal(&error),
-    }
+struct Process {
+    scheduler: Arc<BuiltIn>,
+    role: Role,
+    has_decided: Arc<AtomicBool>,
 }
 
-fn refusal(error: &SchedulerError) -> Response {
-    let code = match error {
-        SchedulerError::Inference(_) => return (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response(),
-        SchedulerError::Pipeline(_) => StatusCode::NOT_FOUND,
-        SchedulerError::Options(_) => StatusCode::UNPROCESSABLE_ENTITY,
-        _ => StatusCode::INTERNAL_SERVER_ERROR,
-    };
-    (code, format!("failed to process scheduling decision: {error}\n")).into_response()
+impl Backend for Process {
+    fn scheduler(&self) -> &Arc<BuiltIn> {
+        &self.scheduler
+    }
+
+    fn role(&self) -> Role {
+        self.role.clone()
+    }
+
+    fn not_ready(&self) -> Option<String> {
+        None
+    }
+
+    fn guest(&self, _: &Request) -> Option<Guest> {
+        None
+    }
+
+    fn decided(&self, outcome: Outcome) {
+        self.has_decided.fetch_or(!outcome.request.options.read_only, Ordering::Relaxed);
+    }
 }

@@ -48,7 +48,7 @@ fn a_wrong_member_is_named_with_what_was_expected_and_found() {
         assert_eq!(refused(&with_spec(&spec).to_string()).to_string(), format!("{BEGINNING}{text}"));
     }
     for (body, text) in [
-        (r#"[]"#, "expected an object, found a list"),
+        (r"[]", "expected an object, found a list"),
         (r#""x""#, "expected an object, found the text \"x\""),
         (r#"{"spec":1}"#, "spec: expected an object, found 1"),
         (r#"{"hosts":{}}"#, "hosts: expected a list, found an object"),

@@ -1,0 +1,96 @@
+//! The way of one request: in which order it is checked (document 60 section 2.5, U6, U24), who decides on it (U2), and
+//! how long that may take.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::response::Response;
+use tokio::time::{Instant, timeout_at};
+
+use super::{Api, DEADLINE_MS, FORWARDED, body, refusal::Refusal, run};
+use crate::wire::{self, Incoming};
+use crate::{Backend, Role};
+
+/// From this size on a body is read beside the runtime: 32 MiB take a tenth of a second, in which nothing else of this
+/// process, the renewal of its lease included, should have to wait.
+const LARGE: usize = 1 << 20;
+
+pub(super) async fn handle<B: Backend>(State(api): State<Arc<Api<B>>>, request: Request) -> Response {
+    let started = Instant::now();
+    let _inside = api.metrics.enter();
+    let (head, body) = request.into_parts();
+    let deadline = started + time_left(&head.headers, api.limits.answer);
+    let answered = timeout_at(deadline, api.respond(&head.headers, body, deadline)).await;
+    let result = answered.unwrap_or(Err(Refusal::Deadline));
+    api.finish(&head.method, started, result)
+}
+
+pub(super) async fn wrong_method<B: Backend>(State(api): State<Arc<Api<B>>>, method: Method) -> Response {
+    api.finish(&method, Instant::now(), Err(Refusal::Method))
+}
+
+fn time_left(headers: &HeaderMap, most: Duration) -> Duration {
+    let told = headers.get(DEADLINE_MS).and_then(|value| value.to_str().ok()?.parse().ok());
+    told.map_or(most, |millis| Duration::from_millis(millis).min(most))
+}
+
+impl<B: Backend> Api<B> {
+    fn finish(&self, method: &Method, started: Instant, result: Result<Response, Refusal>) -> Response {
+        let (response, class) = match result {
+            Ok(response) if response.status() == StatusCode::OK => (response, "Success"),
+            Ok(response) => (response, "answered by the leader"),
+            Err(refusal) => {
+                tracing::info!(status = refusal.status().as_u16(), error = refusal.text(), "no hosts were answered");
+                (refusal.answer(), refusal.class())
+            }
+        };
+        self.metrics.answered(method, response.status(), class, started.elapsed());
+        response
+    }
+
+    async fn respond(&self, headers: &HeaderMap, body: Body, deadline: Instant) -> Result<Response, Refusal> {
+        if let Some(reason) = self.backend.not_ready() {
+            return Err(Refusal::NotReady(reason));
+        }
+        let declared = body::declared(headers);
+        if declared.is_some_and(|bytes| bytes > self.limits.body) {
+            return Err(Refusal::TooLarge);
+        }
+        let mut pass = self.gate.enter().await?;
+        let body = body::read(body, declared, &mut pass, &self.limits).await?;
+        let incoming = decode(&body).await?;
+        incoming.request.pipeline_name()?;
+        let Some(leader) = self.leader(&incoming, headers)? else { return run::run(self, incoming) };
+        drop(incoming);
+        let left = deadline.saturating_duration_since(Instant::now());
+        Ok(self.forwarder.forward(&leader, body, headers, left).await)
+    }
+
+    /// Who has to decide; `None` is this process.
+    fn leader(&self, incoming: &Incoming, headers: &HeaderMap) -> Result<Option<String>, Refusal> {
+        match self.backend.role() {
+            Role::Leader => Ok(None),
+            Role::Follower { .. } if incoming.request.options.read_only => Ok(None),
+            Role::Follower { .. } if headers.contains_key(FORWARDED) => Err(Refusal::Forwarded),
+            Role::Follower { leader } => leader.map(Some).ok_or(Refusal::NoLeader),
+        }
+    }
+}
+
+async fn decode(body: &Bytes) -> Result<Incoming, Refusal> {
+    if body.len() < LARGE {
+        return Ok(wire::decode(body)?);
+    }
+    let body = body.clone();
+    match tokio::task::spawn_blocking(move || wire::decode(&body)).await {
+        Ok(decoded) => Ok(decoded?),
+        // A panic is a bug, and answered like one in any handler; otherwise the runtime ends.
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(Refusal::NotReady("this process ends".to_owned())),
+        },
+    }
+}

@@ -1,0 +1,43 @@
+//! What the endpoint bears from its callers (document 22 section 12 no. 11). It decides the numbers; `gate`, `body` and
+//! `handle` keep them.
+
+use std::time::Duration;
+
+/// Bounds of the endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiLimits {
+    /// `scheduler.maxBodyBytes`: bytes of one body.
+    pub body: usize,
+    /// Requests that hold a body or run at the same time; more wait for [`ApiLimits::wait`].
+    pub requests: usize,
+    /// Bytes of all bodies at the same time, at least those of one.
+    pub bodies: usize,
+    /// Time that a request waits for its turn, or for room for its body.
+    pub wait: Duration,
+    /// Time that a body may take to arrive.
+    pub upload: Duration,
+    /// Time from the headers to the answer: below the 30 s that callers wait.
+    pub answer: Duration,
+}
+
+impl Default for ApiLimits {
+    fn default() -> Self {
+        let body = 32 << 20;
+        Self {
+            body,
+            requests: 256,
+            bodies: 2 * body,
+            wait: Duration::from_secs(2),
+            upload: Duration::from_secs(10),
+            answer: Duration::from_secs(25),
+        }
+    }
+}
+
+impl ApiLimits {
+    /// The same limits with another size of one body, in bytes.
+    #[must_use]
+    pub fn with_body(self, bytes: usize) -> Self {
+        Self { body: bytes, bodies: bytes.saturating_mul(2), ..self }
+    }
+}

@@ -1,0 +1,130 @@
+//! Everything but hosts that a caller can be answered: status, text, and the class under which it is counted (document 22
+//! section 5.1, document 60 section 2.5 and B21, U6). Nothing that a request holds is answered with 500.
+
+use axum::http::header::{ALLOW, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use berth_http::answer;
+use berth_scheduler::SchedulerError;
+
+use crate::wire::{Malformed, one_line};
+
+/// Characters of a text that is sent: as many bytes as clients keep of it.
+const LONGEST: usize = 1000;
+const PROCESS: &str = "failed to process scheduling decision";
+
+/// Why a request gets no hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Refusal {
+    /// Another method than POST.
+    Method,
+    /// This process cannot answer yet.
+    NotReady(String),
+    /// The body is larger than the limit.
+    TooLarge,
+    /// The body broke off.
+    Unreadable,
+    /// The body took too long to arrive.
+    Slow,
+    /// The body is no request.
+    Malformed(Malformed),
+    /// Too many requests, or too much of them, at the same time.
+    Overloaded,
+    /// The time for the answer is over.
+    Deadline,
+    /// Another process has to decide, and none is known to lead.
+    NoLeader,
+    /// Another replica took this process for the leader.
+    Forwarded,
+    /// The scheduler does not take the request, or a step could not do its work.
+    Scheduler(SchedulerError),
+}
+
+impl From<SchedulerError> for Refusal {
+    fn from(error: SchedulerError) -> Self {
+        Self::Scheduler(error)
+    }
+}
+
+impl From<Malformed> for Refusal {
+    fn from(malformed: Malformed) -> Self {
+        Self::Malformed(malformed)
+    }
+}
+
+impl Refusal {
+    pub(super) fn status(&self) -> StatusCode {
+        match self {
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Slow => StatusCode::REQUEST_TIMEOUT,
+            Self::Unreadable | Self::Malformed(_) => StatusCode::BAD_REQUEST,
+            Self::NotReady(_) | Self::Overloaded | Self::Deadline | Self::NoLeader | Self::Forwarded => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            Self::Scheduler(error) => scheduler_status(error),
+        }
+    }
+
+    /// The label `error` of the metric: one of a few fixed texts.
+    pub(super) fn class(&self) -> &'static str {
+        match self {
+            Self::Method => "invalid request method",
+            Self::NotReady(_) => "not ready",
+            Self::TooLarge => "request body too large",
+            Self::Unreadable | Self::Slow => "failed to read request body",
+            Self::Malformed(Malformed::Body(_)) => "failed to decode request body",
+            Self::Malformed(Malformed::NoWeight(_)) => "missing weight for host",
+            Self::Malformed(Malformed::NoHost(_)) => "weight assigned to unknown host",
+            Self::Overloaded => "overloaded",
+            Self::Deadline => "deadline exceeded",
+            Self::NoLeader | Self::Forwarded => "no leader",
+            Self::Scheduler(SchedulerError::Inference("flavor")) => "failed to determine flavor type from request data",
+            Self::Scheduler(SchedulerError::Inference(_)) => "failed to determine hypervisor type from request data",
+            Self::Scheduler(_) => PROCESS,
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::NotReady(reason) => format!("not ready: {reason}; try again"),
+            Self::Malformed(malformed) => malformed.to_string(),
+            Self::Slow => "failed to read request body: it took too long to arrive".to_owned(),
+            Self::Overloaded => "too many requests at the same time; try again".to_owned(),
+            Self::Deadline => "no answer in time; try again".to_owned(),
+            Self::NoLeader => "no replica leads at the moment; try again".to_owned(),
+            Self::Forwarded => "this replica does not lead any more; try again".to_owned(),
+            Self::Scheduler(error @ SchedulerError::Inference(_)) => error.to_string(),
+            Self::Scheduler(error) => format!("{PROCESS}: {error}"),
+            Self::Method | Self::TooLarge | Self::Unreadable => self.class().to_owned(),
+        }
+    }
+
+    pub(super) fn answer(&self) -> Response {
+        let status = self.status();
+        let mut response = answer::text(status, one_line(&self.text(), LONGEST));
+        let headers = response.headers_mut();
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if *self == Self::Method {
+            headers.insert(ALLOW, HeaderValue::from_static("POST"));
+        }
+        response
+    }
+}
+
+fn scheduler_status(error: &SchedulerError) -> StatusCode {
+    match error {
+        SchedulerError::Options(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        SchedulerError::Pipeline(_) | SchedulerError::Parameters(_) => StatusCode::NOT_FOUND,
+        SchedulerError::Inference(_)
+        | SchedulerError::NoHypervisorType(_)
+        | SchedulerError::UnknownHypervisorType(_)
+        | SchedulerError::Step { .. }
+        | SchedulerError::Hint(_) => StatusCode::BAD_REQUEST,
+        SchedulerError::InDoubt { .. } | SchedulerError::DomainName { .. } | SchedulerError::External(_) => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Tests of the server without a socket, over the scheduler itself and a few hosts.
+
+mod answers;
+mod bounds;
+mod leading;
+mod nonsense;
+mod refusals;
+mod setting;

@@ -1,0 +1,91 @@
+//! What the endpoint bears: sizes, slow callers, too many of them, callers that have gone.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::Request;
+use futures::{StreamExt as _, stream};
+use tokio::time::{Instant, timeout};
+
+use super::setting::{Setting, body, with};
+use crate::server::{ApiLimits, PATH};
+
+fn small(limits: ApiLimits) -> Setting {
+    with(limits, None)
+}
+
+/// A body that begins and never ends.
+fn endless(begin: &'static str) -> Request<Body> {
+    let parts = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(begin.as_bytes()))]).chain(stream::pending());
+    Request::post(PATH).body(Body::from_stream(parts)).unwrap()
+}
+
+fn parts(count: usize, size: usize) -> Request<Body> {
+    let part = Bytes::from(vec![b' '; size]);
+    let parts = stream::iter((0..count).map(move |_| Ok::<_, std::io::Error>(part.clone())));
+    Request::post(PATH).body(Body::from_stream(parts)).unwrap()
+}
+
+#[tokio::test]
+async fn a_body_beyond_the_limit_is_refused_whether_or_not_it_says_so() {
+    let setting = small(ApiLimits::default().with_body(1000));
+    let declared = Request::post(PATH).header("content-length", "1001").body(Body::empty()).unwrap();
+    setting.send(declared).await.is(413, "request body too large\n");
+    setting.send(parts(11, 100)).await.is(413, "request body too large\n");
+    assert_eq!(setting.send(parts(10, 100)).await.status, 400);
+    assert_eq!(setting.post(" ".repeat(1000)).await.status, 400);
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_is_the_callers_fault() {
+    let broken = stream::iter([Ok(Bytes::from_static(b"{")), Err(std::io::Error::other("gone"))]);
+    let request = Request::post(PATH).body(Body::from_stream(broken)).unwrap();
+    small(ApiLimits::default()).send(request).await.is(400, "failed to read request body\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_does_not_arrive_is_given_up() {
+    let started = Instant::now();
+    let seen = small(ApiLimits::default()).send(endless("{")).await;
+    seen.is(408, "failed to read request body: it took too long to arrive\n");
+    assert_eq!(started.elapsed().as_secs(), 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn too_many_requests_at_the_same_time_wait_and_are_sent_away() {
+    let setting = small(ApiLimits { requests: 1, ..ApiLimits::default() });
+    let second = async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let started = Instant::now();
+        (setting.post(body("listed")).await, started.elapsed())
+    };
+    let (first, (second, waited)) = tokio::join!(setting.send(endless("{")), second);
+    assert_eq!((first.status, waited.as_secs()), (408, 2));
+    second.is(503, "too many requests at the same time; try again\n");
+    assert_eq!(second.header("retry-after"), "1");
+    assert!(setting.counts("cortex_scheduler_api_request_duration_seconds_count{error=\"overloaded\""));
+    assert_eq!(setting.post(body("listed")).await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_have_a_bound_together() {
+    let setting = small(ApiLimits { bodies: 2500, ..ApiLimits::default().with_body(2000) });
+    let begin: &'static str = " ".repeat(2000).leak();
+    let second = async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        (setting.post("{}").await, setting.post(" ".repeat(600)).await)
+    };
+    let (first, (fits, second)) = tokio::join!(setting.send(endless(begin)), second);
+    assert_eq!((first.status, fits.status, second.status), (408, 400, 503));
+    assert_eq!(setting.post(" ".repeat(2000)).await.status, 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_has_gone_leaves_its_place() {
+    let setting = small(ApiLimits { requests: 1, ..ApiLimits::default() });
+    assert!(timeout(Duration::from_secs(1), setting.send(endless("{"))).await.is_err());
+    assert!(setting.counts("berth_scheduler_api_requests_in_flight 0"));
+    let started = Instant::now();
+    assert_eq!(setting.post(body("listed")).await.status, 200);
+    assert!(started.elapsed() < Duration::from_millis(10));
+}

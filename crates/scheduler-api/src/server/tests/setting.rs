@@ -1,0 +1,202 @@
+//! A small process around the endpoint: hosts, roles, a leader elsewhere.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::{HeaderMap, Request, StatusCode};
+use axum::response::Response;
+use berth_core::host::{Capabilities, ConditionStatus, Host};
+use berth_core::{Bytes as Memory, Cores, Resources};
+use berth_scheduler::{BuiltIn, Guest, PipelineSpec, Settings, StepSpec, TieBreak};
+use berth_telemetry::metrics::Metrics;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tower::ServiceExt as _;
+
+use crate::server::{Api, ApiLimits, Forwarder, PATH, Surroundings, router};
+use crate::{Backend, Outcome, Role};
+
+/// The rest of the process.
+pub(super) struct Process {
+    scheduler: Arc<BuiltIn>,
+    pub(super) role: Mutex<Role>,
+    pub(super) not_ready: Mutex<Option<String>>,
+    pub(super) outcomes: Mutex<Vec<Outcome>>,
+}
+
+impl Backend for Process {
+    fn scheduler(&self) -> &Arc<BuiltIn> {
+        &self.scheduler
+    }
+
+    fn role(&self) -> Role {
+        self.role.lock().unwrap().clone()
+    }
+
+    fn not_ready(&self) -> Option<String> {
+        self.not_ready.lock().unwrap().clone()
+    }
+
+    fn guest(&self, _: &berth_scheduler::Request) -> Option<Guest> {
+        None
+    }
+
+    fn decided(&self, outcome: Outcome) {
+        self.outcomes.lock().unwrap().push(outcome);
+    }
+}
+
+/// What was forwarded: to whom, what, with how much time.
+pub(super) type Forwarded = Arc<Mutex<Vec<(String, Bytes, Duration)>>>;
+
+/// A leader elsewhere that gives this answer, or none ever.
+pub(super) struct Elsewhere(pub(super) Option<(StatusCode, &'static str)>, pub(super) Forwarded);
+
+impl Forwarder for Elsewhere {
+    fn forward<'a>(
+        &'a self,
+        leader: &'a str,
+        body: Bytes,
+        _: &'a HeaderMap,
+        left: Duration,
+    ) -> BoxFuture<'a, Response> {
+        self.1.lock().unwrap().push((leader.to_owned(), body, left));
+        Box::pin(async move {
+            let Some((status, text)) = self.0 else { std::future::pending().await };
+            Response::builder().status(status).body(Body::from(text)).unwrap()
+        })
+    }
+}
+
+pub(super) struct Setting {
+    pub(super) api: Arc<Api<Process>>,
+    pub(super) metrics: Metrics,
+    pub(super) forwarded: Forwarded,
+}
+
+/// A leader with hosts a (8 cores, 64 GiB), b (16, 128) and c (32, 256).
+pub(super) fn setting() -> Setting {
+    with(ApiLimits::default(), Some((StatusCode::OK, "{\"hosts\":[\"elsewhere\"]}\n")))
+}
+
+pub(super) fn with(limits: ApiLimits, leader: Option<(StatusCode, &'static str)>) -> Setting {
+    let metrics = Metrics::new(&BTreeMap::new()).unwrap();
+    let process = Process {
+        scheduler: Arc::new(scheduler()),
+        role: Mutex::new(Role::Leader),
+        not_ready: Mutex::default(),
+        outcomes: Mutex::default(),
+    };
+    let forwarded = Forwarded::default();
+    let (elsewhere, surroundings) = (Elsewhere(leader, forwarded.clone()), Surroundings::since(Instant::now()));
+    let api = Api::new(process, elsewhere, surroundings, limits, &metrics).unwrap();
+    Setting { api: Arc::new(api), metrics, forwarded }
+}
+
+/// Besides the shipped pipelines: `listed` takes the hosts of the request, `gathering` all, `capacity` those of the
+/// request that have room.
+fn scheduler() -> BuiltIn {
+    let mut settings = Settings { tie_break: TieBreak::Name, ..Settings::default() };
+    let capacity = || vec![StepSpec::new("filter_has_enough_capacity")];
+    for (name, ignore_preselection, filters) in
+        [("listed", false, Vec::new()), ("gathering", true, Vec::new()), ("capacity", false, capacity())]
+    {
+        let spec = PipelineSpec { name: name.to_owned(), ignore_preselection, filters, ..PipelineSpec::default() };
+        settings.pipelines.insert(berth_scheduler::Pipeline::load(&spec).pipeline.unwrap());
+    }
+    let scheduler = BuiltIn::new(settings);
+    for (name, cores) in [("a", 8), ("b", 16), ("c", 32)] {
+        let capacity = Resources::new(Memory::new(cores << 33), Cores::new(cores));
+        assert!(scheduler.host_changed(&name.into(), Some(host(name, capacity))).is_empty());
+    }
+    scheduler
+}
+
+fn host(name: &str, capacity: Resources) -> Host {
+    Host {
+        name: name.into(),
+        zone: "az".into(),
+        capacity: capacity.into(),
+        effective_capacity: capacity.into(),
+        allocation: Resources::ZERO.into(),
+        conditions: BTreeMap::from([("Ready".to_owned(), ConditionStatus::True)]),
+        capabilities: Capabilities { hypervisor_type: "ch".to_owned(), ..Capabilities::default() },
+        ..Host::default()
+    }
+}
+
+/// A request for a small VM on a, b and c, without an intent, as Nova sends it.
+pub(super) fn body(pipeline: &str) -> Value {
+    let wrapped = |data: Value| json!({"nova_object.name": "X", "nova_object.data": data});
+    json!({
+        "spec": wrapped(json!({
+            "instance_uuid": "vm-1", "project_id": "p", "availability_zone": "", "num_instances": 1,
+            "scheduler_hints": {},
+            "flavor": wrapped(json!({"name": "m", "memory_mb": 1024, "vcpus": 1,
+                "extra_specs": {"capabilities:hypervisor_type": "CH"}})),
+        })),
+        "context": {"user": "u", "project_id": "p", "request_id": "r", "global_request_id": null},
+        "hosts": [{"host": "a"}, {"host": "b"}, {"host": "c"}],
+        "weights": {"a": 3, "b": 2, "c": 1},
+        "pipeline": pipeline,
+        "rebuild": false, "resize": false, "live": false, "vmware": false,
+    })
+}
+
+/// The spec of a request.
+pub(super) fn spec(body: &mut Value) -> &mut Value {
+    &mut body["spec"]["nova_object.data"]
+}
+
+/// The extra specs of a request.
+pub(super) fn extra_specs(body: &mut Value) -> &mut Value {
+    &mut spec(body)["flavor"]["nova_object.data"]["extra_specs"]
+}
+
+/// The options of a run that changes nothing.
+pub(super) fn read_only() -> Value {
+    json!({"read_only": true, "skip_history": true, "skip_inflight": true, "skip_committed_resource_tracking": true})
+}
+
+/// An answer as a client sees it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+    pub(super) text: String,
+}
+
+impl Seen {
+    pub(super) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    pub(super) fn is(&self, status: u16, text: &str) {
+        assert_eq!((self.status, self.text.as_str()), (status, text));
+    }
+}
+
+impl Setting {
+    pub(super) async fn post(&self, body: impl ToString) -> Seen {
+        self.send(Request::post(PATH).body(Body::from(body.to_string())).unwrap()).await
+    }
+
+    pub(super) async fn send(&self, request: Request<Body>) -> Seen {
+        let response = router(self.api.clone()).oneshot(request).await.unwrap();
+        let (head, body) = response.into_parts();
+        let text = String::from_utf8(to_bytes(body, 1 << 20).await.unwrap().to_vec()).unwrap();
+        Seen { status: head.status.as_u16(), headers: head.headers, text }
+    }
+
+    pub(super) fn follow(&self, leader: Option<&str>) {
+        *self.api.backend().role.lock().unwrap() = Role::Follower { leader: leader.map(str::to_owned) };
+    }
+
+    /// Whether the metrics have a line that begins with this text.
+    pub(super) fn counts(&self, beginning: &str) -> bool {
+        self.metrics.render().lines().any(|line| line.starts_with(beginning))
+    }
+}

@@ -1,0 +1,50 @@
+//! What an answer holds, with and without an explanation (U6).
+
+use berth_scheduler::{Answer, Contribution, Decision, Explanation, FilterName, HostExplanation, Outcome, Shortage};
+use serde_json::{Value, json};
+
+use crate::wire::{decode_answer, encode_answer};
+
+const ZONE: FilterName = FilterName { step: "filter_correct_az", short: "zone" };
+
+fn answer() -> Answer {
+    let removed = Shortage { hosts: 2, removed: vec![(ZONE, 1)], unreadable: Vec::new() };
+    Answer { hosts: vec!["b".into()], decision: Decision { removed, ..Decision::default() }, ..Answer::default() }
+}
+
+fn explanation() -> Explanation {
+    let steps = vec![Contribution { step: "kvm_binpack", activation: 0.5, added: -0.25 }];
+    let ranked = Outcome::Ranked { weight: 1.5, first_tier: true, steps };
+    Explanation {
+        pipeline: "p".to_owned(),
+        hosts: vec![
+            HostExplanation { host: "b".into(), outcome: ranked },
+            HostExplanation { host: "a".into(), outcome: Outcome::Removed(ZONE) },
+        ],
+        removed: Shortage::default(),
+        failed: None,
+    }
+}
+
+#[test]
+fn document_22_section_4_nova_gets_one_member_and_a_newline() {
+    assert_eq!(encode_answer(&answer()), b"{\"hosts\":[\"b\"]}\n");
+    assert_eq!(encode_answer(&Answer::default()), b"{\"hosts\":[]}\n");
+}
+
+#[test]
+fn document_22_section_12_item_7_who_asks_is_told_why() {
+    let body = encode_answer(&Answer { explanation: Some(explanation()), ..answer() });
+    let written: Value = serde_json::from_slice(&body).unwrap();
+    let expected = json!({
+        "hosts": ["b"],
+        "filtered": {"filter_correct_az": 1},
+        "explanation": [
+            {"host": "b", "weight": 1.5, "first_tier": true,
+                "steps": [{"step": "kvm_binpack", "activation": 0.5, "added": -0.25}]},
+            {"host": "a", "removed_by": "filter_correct_az"},
+        ],
+    });
+    assert_eq!(written, expected);
+    assert_eq!(decode_answer(&body).unwrap(), ["b".into()]);
+}
