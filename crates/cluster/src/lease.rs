@@ -26,5 +26,5 @@ mod step;
 pub use elector::{Candidate, Election};
 pub use fence::{Fence, NotLeader};
 pub(crate) use fenced::{fenced, last_moment};
-pub use leadership::{Ended, Leadership};
+pub use leadership::{Ended, Leader, Leadership};
 pub use step::Lost;

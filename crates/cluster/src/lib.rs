@@ -46,7 +46,7 @@ pub use flavor_groups::{FlavorGroupsCache, FlavorGroupsError, KnownFlavorGroups}
 pub use guarded::Guarded;
 pub use key::ObjectKey;
 pub use kind::{Kind, kind_name};
-pub use lease::{Candidate, Election, Ended, Fence, Leadership, Lost, NotLeader};
+pub use lease::{Candidate, Election, Ended, Fence, Leader, Leadership, Lost, NotLeader};
 pub use metrics::{
     ClusterMetrics, ConflictMetrics, ControllerMetrics, EventMetrics, FitnessMetrics, LeaseMetrics, StoreMetrics,
     WriteMetrics,

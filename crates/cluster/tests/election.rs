@@ -16,7 +16,8 @@ use tokio::{
 fn replica(cluster: &Cluster, identity: &str) -> (Leadership, JoinHandle<Ended>) {
     let metrics = ClusterMetrics::register(&Metrics::new(&BTreeMap::new()).unwrap()).unwrap().lease;
     let [namespace, name, identity] = ["default", "berth", identity].map(str::to_owned);
-    let candidate = Candidate { namespace, name, identity, clock: Arc::new(SystemClock), metrics };
+    let address = Some(format!("http://{identity}:8080"));
+    let candidate = Candidate { namespace, name, identity, address, clock: Arc::new(SystemClock), metrics };
     let (leadership, work) = Election::new(cluster, candidate);
     (leadership, tokio::spawn(work))
 }
@@ -57,6 +58,8 @@ async fn two_replicas_take_turns() {
     let twice = renewed(&cluster, &once).await;
     assert_eq!((twice.acquire_time, twice.lease_transitions), (begun.acquire_time, Some(0)));
     assert_eq!((second.is_leader(), second.holder().as_deref()), (false, Some("first")));
+    assert_eq!(second.leader(), first.leader());
+    assert_eq!(first.leader().unwrap().address.as_deref(), Some("http://first:8080"));
     assert!(first.fence().check().is_ok() && second.fence().check().is_err());
 
     first.release().await;
@@ -64,6 +67,7 @@ async fn two_replicas_take_turns() {
     acquired(&second).await;
     let now = spec(&cluster).await;
     assert_eq!((now.holder_identity.as_deref(), now.lease_transitions), (Some("second"), Some(1)));
+    assert_eq!(second.leader().unwrap().address.as_deref(), Some("http://second:8080"));
     assert_eq!((now.lease_duration_seconds, first.fence().check().is_err()), (Some(15), true));
     second_work.abort();
 }

@@ -40,6 +40,10 @@ pub const FORGET_CLUSTER: &str = "reservations.cortex.cloud/forget-cluster";
 /// slot is left in any cluster.
 pub const RELEASE_SLOTS: &str = "reservations.cortex.cloud/release-slots";
 
+/// Annotation of the Lease: the base URL at which its holder answers, for example `http://10.0.0.7:8080`; other replicas
+/// send there what only the leader may decide. Set by the holder.
+pub const API_ADDRESS: &str = "reservations.cortex.cloud/api-address";
+
 /// The scheduling domain that Berth writes, and the only one it acts on.
 pub const NOVA: &str = "nova";
 

@@ -11,6 +11,7 @@ pub mod limits;
 pub mod metrics;
 mod observe;
 mod patience;
+mod reachable;
 pub mod request_id;
 pub mod server;
 
@@ -19,5 +20,6 @@ pub use content::Content;
 pub use error::HttpError;
 pub use health::{Component, Readiness};
 pub use limits::Limits;
+pub use reachable::base_url;
 pub use request_id::RequestId;
 pub use server::{Server, serve};

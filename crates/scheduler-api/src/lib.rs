@@ -5,14 +5,21 @@
 //! Which host is best is decided in `berth_scheduler`.
 
 mod backend;
+mod client;
+mod forward;
 pub mod history;
 mod lane;
 pub mod metrics;
 pub mod pipelines;
 mod role;
 pub mod server;
+#[cfg(test)]
+mod stub;
 pub mod tracking;
+mod web;
 pub mod wire;
 
 pub use backend::{Backend, Outcome};
+pub use client::{Chosen, External, is_loopback_own};
+pub use forward::Forward;
 pub use role::Role;

@@ -33,7 +33,8 @@ impl Leading {
         let namespace = home.client.default_namespace();
         let (namespace_of, name_of) = (namespace.to_owned(), name.to_owned());
         let clock = Arc::new(SystemClock);
-        let candidate = Candidate { namespace: namespace_of, name: name_of, identity: identity(), clock, metrics };
+        let (identity, address) = (identity(), None);
+        let candidate = Candidate { namespace: namespace_of, name: name_of, identity, address, clock, metrics };
         let (leadership, work) = Election::new(home, candidate);
         info!(lease = format!("{namespace}/{name}"), "takes part in the election of a leader");
         Self { election: Some((leadership, tokio::spawn(work))) }

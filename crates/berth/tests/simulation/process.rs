@@ -50,7 +50,8 @@ impl Process {
         let (fence, leadership) = if elected {
             let lease = metrics.cluster.lease.clone();
             let [namespace, name, identity] = ["berth-system", "berth", who].map(str::to_owned);
-            let candidate = Candidate { namespace, name, identity, clock: clock.clone(), metrics: lease };
+            let candidate =
+                Candidate { namespace, name, identity, address: None, clock: clock.clone(), metrics: lease };
             let (leadership, work) = Election::new(clusters.home(), candidate);
             tasks.spawn(gate.through(async move { drop(work.await) }));
             (leadership.fence(), Some(leadership))

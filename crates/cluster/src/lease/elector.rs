@@ -7,7 +7,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, api::PostParams};
 use tokio::{
     sync::watch,
-    time::{sleep_until, timeout},
+    time::{Instant, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -21,8 +21,8 @@ use berth_telemetry::clock::Clock;
 use super::{
     Leadership,
     fence::Term,
-    leadership::{Ended, News},
-    object,
+    leadership::{Ended, Leader, News},
+    object::{self, Holder},
     step::{Action, Standing},
 };
 use crate::{
@@ -39,6 +39,8 @@ pub struct Candidate {
     pub name: String,
     /// New in every process: the name of the host and something random.
     pub identity: String,
+    /// Where others reach the API of this process once it leads, for example `http://10.0.0.7:8080`; `None`: nowhere.
+    pub address: Option<String>,
     /// The wall clock, for the times that the Lease shows. Nothing is decided by it.
     pub clock: Arc<dyn Clock>,
     /// Whether this process leads.
@@ -51,6 +53,7 @@ pub struct Election {
     namespace: String,
     key: ObjectKey,
     standing: Standing,
+    address: Option<String>,
     /// As it was last seen; what is written keeps what is in it.
     lease: Lease,
     trouble: Trouble,
@@ -69,7 +72,7 @@ impl Election {
     #[expect(clippy::new_ret_no_self, reason = "the election is the work; what it gives is the view of it")]
     pub fn new(
         cluster: &Cluster,
-        Candidate { namespace, name, identity, clock, metrics }: Candidate,
+        Candidate { namespace, name, identity, address, clock, metrics }: Candidate,
     ) -> (Leadership, impl Future<Output = Ended> + Send + use<>) {
         metrics.leads(false);
         let (news, seen) = watch::channel(News::default());
@@ -80,6 +83,7 @@ impl Election {
             namespace,
             key: ObjectKey::new(cluster.name.clone(), name),
             standing: Standing::new(identity),
+            address,
             lease: Lease::default(),
             trouble: Trouble::default(),
             term,
@@ -134,16 +138,20 @@ impl Election {
 
     async fn create(&mut self) {
         let mark = self.standing.writes(self.term.now(), object::mark(self.clock.now()));
-        let lease = object::new(&self.namespace, &self.key.name, &self.standing.me, mark);
+        let lease = object::new(&self.namespace, &self.key.name, self.me(), mark);
         let answer = self.call(write::Action::Create, self.api.create(&PostParams::default(), &lease)).await;
         self.answered(answer);
     }
 
     async fn replace(&mut self) {
         let mark = self.standing.writes(self.term.now(), object::mark(self.clock.now()));
-        let lease = object::holding(&self.lease, &self.standing.me, mark);
+        let lease = object::holding(&self.lease, self.me(), mark);
         let answer = self.put(&lease).await;
         self.answered(answer);
+    }
+
+    fn me(&self) -> Holder<'_> {
+        Holder { identity: &self.standing.me, address: self.address.as_deref() }
     }
 
     async fn put(&self, lease: &Lease) -> Result<Lease, Failure> {
@@ -175,7 +183,7 @@ impl Election {
     fn tell(&self) {
         let held = self.standing.leads_since();
         self.term.hold(held);
-        let (leads, holder) = (held.is_some(), self.standing.holder().map(str::to_owned));
+        let (leads, holder, leader) = (held.is_some(), self.standing.holder().map(str::to_owned), self.leader());
         self.news.send_if_modified(|news| {
             if leads && !news.leads {
                 info!(lease = %self.key, identity = self.standing.me, "leads now");
@@ -191,8 +199,16 @@ impl Election {
             let change = news.leads != leads || news.holder != holder;
             // Who held it last stays known while nobody does.
             (news.leads, news.holder) = (leads, holder.or_else(|| news.holder.take()));
+            // Nobody is woken for a renewal: whoever asks for the leader looks at the clock.
+            news.leader = leader;
             change
         });
+    }
+
+    fn leader(&self) -> Option<(Leader, Instant)> {
+        let (identity, until) = self.standing.leader()?;
+        let address = object::address(&self.lease).map(str::to_owned);
+        Some((Leader { identity: identity.to_owned(), address }, self.term.at(until)))
     }
 
     /// Only when no write of ours can be under way any more.

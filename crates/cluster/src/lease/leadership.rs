@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{Fence, Lost, fence::Term};
@@ -16,12 +16,23 @@ pub enum Ended {
     Released,
 }
 
+/// Who leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leader {
+    /// Its identity in the election.
+    pub identity: String,
+    /// Where it answers, for example `http://10.0.0.7:8080`; `None` if it has not said so.
+    pub address: Option<String>,
+}
+
 /// What there is to know at a time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct News {
     pub leads: bool,
     pub ended: Option<Ended>,
     pub holder: Option<String>,
+    /// And until when that counts if nothing newer is seen.
+    pub leader: Option<(Leader, Instant)>,
 }
 
 /// Sees the election. Clones see the same.
@@ -72,6 +83,14 @@ impl Leadership {
     /// Who holds the lease, as far as is known here.
     pub fn holder(&self) -> Option<String> {
         self.news.borrow().holder.clone()
+    }
+
+    /// Who leads now and where it answers, from what the election last saw: nobody when the lease was not seen to change
+    /// for as long as it is good, when it is being given back, or when the election has ended.
+    pub fn leader(&self) -> Option<Leader> {
+        let news = self.news.borrow();
+        let (leader, until) = news.leader.as_ref().filter(|_| news.ended.is_none() && !self.release.is_cancelled())?;
+        (Instant::now() < *until).then(|| leader.clone())
     }
 
     /// Gives the lease back, so that the next leader need not wait 15 s. To be called when all controllers have ended:

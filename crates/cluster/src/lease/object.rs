@@ -1,8 +1,9 @@
-//! The Lease object, as client-go reads and writes it. It decides which fields say what; what to write is decided in
-//! `step`.
+//! The Lease object, as client-go reads and writes it, with the address of its holder in an annotation (U2). It decides
+//! which fields say what; what to write is decided in `step`.
 
 use std::time::Duration;
 
+use berth_crds::labels::API_ADDRESS;
 use k8s_openapi::{
     api::coordination::v1::{Lease, LeaseSpec},
     apimachinery::pkg::apis::meta::v1::MicroTime,
@@ -24,36 +25,62 @@ pub(super) fn record(lease: &Lease) -> Record {
     }
 }
 
+/// Whoever writes itself into a Lease.
+#[derive(Clone, Copy)]
+pub(super) struct Holder<'a> {
+    pub identity: &'a str,
+    /// Where it answers, if it does.
+    pub address: Option<&'a str>,
+}
+
+/// Where the holder answers, as it says itself.
+pub(super) fn address(lease: &Lease) -> Option<&str> {
+    let address = lease.metadata.annotations.as_ref()?.get(API_ADDRESS)?;
+    Some(address.as_str()).filter(|address| !address.is_empty())
+}
+
 /// A time of the wall clock, for `renewTime`.
 pub(super) fn mark(now: Timestamp) -> Mark {
     Mark(now.as_microsecond())
 }
 
 /// A Lease that `me` holds.
-pub(super) fn new(namespace: &str, name: &str, me: &str, mark: Mark) -> Lease {
-    let metadata =
+pub(super) fn new(namespace: &str, name: &str, me: Holder<'_>, mark: Mark) -> Lease {
+    let named =
         ObjectMeta { namespace: Some(namespace.to_owned()), name: Some(name.to_owned()), ..ObjectMeta::default() };
-    let spec = LeaseSpec { lease_transitions: Some(0), ..held(LeaseSpec::default(), me, mark) };
-    Lease { metadata, spec: Some(LeaseSpec { acquire_time: time(mark), ..spec }) }
+    let spec = LeaseSpec { lease_transitions: Some(0), ..held(LeaseSpec::default(), me.identity, mark) };
+    let spec = LeaseSpec { acquire_time: time(mark), ..spec };
+    Lease { metadata: answering_at(&named, me.address), spec: Some(spec) }
 }
 
 /// The Lease as it was read, held by `me` from now on or still. What else is in it stays.
-pub(super) fn holding(read: &Lease, me: &str, mark: Mark) -> Lease {
+pub(super) fn holding(read: &Lease, me: Holder<'_>, mark: Mark) -> Lease {
     let before = read.spec.clone().unwrap_or_default();
-    let (mine, transitions) = (before.holder_identity.as_deref() == Some(me), before.lease_transitions.unwrap_or(0));
-    let mut spec = held(before, me, mark);
+    let mine = before.holder_identity.as_deref() == Some(me.identity);
+    let transitions = before.lease_transitions.unwrap_or(0);
+    let mut spec = held(before, me.identity, mark);
     if !mine {
         spec.acquire_time = time(mark);
         spec.lease_transitions = Some(transitions.saturating_add(1));
     }
-    Lease { metadata: read.metadata.clone(), spec: Some(spec) }
+    Lease { metadata: answering_at(&read.metadata, me.address), spec: Some(spec) }
 }
 
 /// The Lease as it was read, for whoever wants it next.
 pub(super) fn released(read: &Lease, mark: Mark) -> Lease {
     let before = read.spec.clone().unwrap_or_default();
     let spec = LeaseSpec { lease_duration_seconds: Some(1), ..held(before, "", mark) };
-    Lease { metadata: read.metadata.clone(), spec: Some(spec) }
+    Lease { metadata: answering_at(&read.metadata, None), spec: Some(spec) }
+}
+
+/// The same metadata with this address. Without one that of a former holder goes: nobody answers there for the new one.
+fn answering_at(metadata: &ObjectMeta, address: Option<&str>) -> ObjectMeta {
+    let mut annotations = metadata.annotations.clone().unwrap_or_default();
+    match address {
+        Some(address) => annotations.insert(API_ADDRESS.to_owned(), address.to_owned()),
+        None => annotations.remove(API_ADDRESS),
+    };
+    ObjectMeta { annotations: Some(annotations).filter(|all| !all.is_empty()), ..metadata.clone() }
 }
 
 fn held(before: LeaseSpec, me: &str, mark: Mark) -> LeaseSpec {
@@ -91,6 +118,8 @@ mod tests {
         serde_json::to_value(lease).unwrap()["spec"].clone()
     }
 
+    const ME: Holder<'_> = Holder { identity: "me", address: None };
+
     const NEW_YEAR: Mark = Mark(1_767_225_600_000_000);
 
     #[test]
@@ -108,13 +137,13 @@ mod tests {
 
     #[test]
     fn taking_over_counts_a_transition_and_renewing_does_not() {
-        let taken = holding(&foreign(), "me", NEW_YEAR);
+        let taken = holding(&foreign(), ME, NEW_YEAR);
         let expected = json!({
             "holderIdentity": "me", "leaseDurationSeconds": 15, "leaseTransitions": 5,
             "acquireTime": "2026-01-01T00:00:00.000000Z", "renewTime": "2026-01-01T00:00:00.000000Z",
         });
         assert_eq!(spec(&taken), expected);
-        let renewed = spec(&holding(&taken, "me", Mark(NEW_YEAR.0 + 2_000_000)));
+        let renewed = spec(&holding(&taken, ME, Mark(NEW_YEAR.0 + 2_000_000)));
         assert_eq!((&renewed["leaseTransitions"], &renewed["acquireTime"]), (&json!(5), &expected["acquireTime"]));
         assert_eq!(renewed["renewTime"], "2026-01-01T00:00:02.000000Z");
         assert_eq!(taken.metadata, foreign().metadata);
@@ -122,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_new_one_begins_without_transitions() {
-        let spec = spec(&new("n", "l", "me", NEW_YEAR));
+        let spec = spec(&new("n", "l", ME, NEW_YEAR));
         assert_eq!((&spec["leaseTransitions"], &spec["acquireTime"]), (&json!(0), &spec["renewTime"]));
     }
 
@@ -130,5 +159,28 @@ mod tests {
     fn a_released_one_is_free_at_once() {
         let record = record(&released(&foreign(), NEW_YEAR));
         assert_eq!((record.holder, record.duration), (None, Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn u2_the_address_is_that_of_the_holder_or_nobodys() {
+        let at = |address| Holder { identity: "me", address };
+        let created = new("n", "l", at(Some("http://10.0.0.7:8080")), NEW_YEAR);
+        assert_eq!(address(&created), Some("http://10.0.0.7:8080"));
+        assert_eq!(created.metadata.annotations.as_ref().map(std::collections::BTreeMap::len), Some(1));
+        let moved = holding(&created, at(Some("http://[2001:db8::1]:8080")), NEW_YEAR);
+        assert_eq!(address(&moved), Some("http://[2001:db8::1]:8080"));
+        assert_eq!(address(&holding(&moved, at(None), NEW_YEAR)), None);
+        assert_eq!(address(&released(&moved, NEW_YEAR)), None);
+        assert_eq!(released(&moved, NEW_YEAR).metadata.annotations, None);
+    }
+
+    #[test]
+    fn foreign_annotations_stay_and_an_empty_address_is_none() {
+        let mut lease = foreign();
+        let annotations = [("team", "blue"), (API_ADDRESS, "")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+        lease.metadata.annotations = Some(annotations.into());
+        assert_eq!(address(&lease), None);
+        let released = released(&lease, NEW_YEAR);
+        assert_eq!(released.metadata.annotations, Some([("team".to_owned(), "blue".to_owned())].into()));
     }
 }

@@ -39,6 +39,13 @@ pub(super) struct Record {
     pub mark: Option<Mark>,
 }
 
+impl Record {
+    /// When a lease that has not changed since then has run out. Nobody takes it earlier.
+    fn end(&self, since: Duration) -> Duration {
+        since + self.duration.max(TIMING.lease)
+    }
+}
+
 /// What was last seen of the Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
@@ -153,7 +160,7 @@ impl Standing {
                 Some(holder) if holder == self.me => (Action::Renew(record.version.clone()), self.write_from),
                 // Emptied by hand under a leader: the leader takes it back.
                 None => (Action::Acquire(record.version.clone()), self.write_from),
-                Some(_) => self.wish_of_foreign(record, *since + record.duration.max(TIMING.lease), now),
+                Some(_) => self.wish_of_foreign(record, record.end(*since), now),
             },
         }
     }
@@ -243,6 +250,14 @@ impl Standing {
             Seen::There { record, .. } => record.holder.as_deref(),
             _ => None,
         }
+    }
+
+    /// Who leads, and until when that counts if nothing newer is seen. A replica that does not know whether the lease
+    /// that it holds is still its own knows of nobody.
+    pub fn leader(&self) -> Option<(&str, Duration)> {
+        let Seen::There { record, since } = &self.seen else { return None };
+        let holder = record.holder.as_deref()?;
+        (holder != self.me || self.leads_since().is_some()).then(|| (holder, record.end(*since)))
     }
 }
 

@@ -3,6 +3,7 @@
 //! is given out before anybody else can ask (D13, U43).
 
 mod answering;
+mod holding;
 mod inner;
 mod placing;
 mod serving;

@@ -7,6 +7,7 @@ mod bookings;
 mod capacity;
 mod columns;
 mod filters;
+mod holding;
 mod lawful;
 mod pins;
 mod properties;

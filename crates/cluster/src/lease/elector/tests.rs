@@ -1,5 +1,7 @@
 //! The election against an API server that answers as it is told, on a paused clock.
 
+mod address;
+
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -276,5 +278,12 @@ async fn who_does_not_lead_gives_nothing_back() {
 
 fn candidate(identity: &str, metrics: Arc<LeaseMetrics>) -> Candidate {
     let [namespace, name, identity] = ["berth-system", "berth", identity].map(str::to_owned);
-    Candidate { namespace, name, identity, clock: Arc::new(berth_telemetry::clock::SystemClock), metrics }
+    Candidate {
+        namespace,
+        name,
+        identity,
+        address: None,
+        clock: Arc::new(berth_telemetry::clock::SystemClock),
+        metrics,
+    }
 }

@@ -1,0 +1,91 @@
+//! The scheduler that the configuration chose (D4). It decides nothing.
+
+use std::sync::Arc;
+
+use berth_core::{HostName, Resources, SlotKey};
+use berth_scheduler::{
+    BuiltIn, Pin, Placed, Placement, Request, Scheduler, SchedulerError, Shortage, SlotRequest, Verdict, WholeRequest,
+};
+
+use super::External;
+
+/// The scheduler of this process, or one behind HTTP.
+#[derive(Clone, Debug)]
+pub enum Chosen {
+    /// The one of this process.
+    BuiltIn(Arc<BuiltIn>),
+    /// One behind HTTP.
+    External(Arc<External>),
+}
+
+impl Scheduler for Chosen {
+    async fn place_all(&self, whole: &WholeRequest) -> Result<Placement, SchedulerError> {
+        match self {
+            Self::BuiltIn(one) => one.place_all(whole).await,
+            Self::External(one) => one.place_all(whole).await,
+        }
+    }
+
+    async fn place(&self, slot: &SlotRequest) -> Result<Placed, SchedulerError> {
+        match self {
+            Self::BuiltIn(one) => one.place(slot).await,
+            Self::External(one) => one.place(slot).await,
+        }
+    }
+
+    async fn pin(&self, pin: &Pin) -> Result<bool, SchedulerError> {
+        match self {
+            Self::BuiltIn(one) => one.pin(pin).await,
+            Self::External(one) => one.pin(pin).await,
+        }
+    }
+
+    async fn probe(&self, request: &Request) -> Result<Vec<HostName>, SchedulerError> {
+        match self {
+            Self::BuiltIn(one) => one.probe(request).await,
+            Self::External(one) => one.probe(request).await,
+        }
+    }
+
+    fn room(&self, host: &HostName) -> Option<Resources> {
+        match self {
+            Self::BuiltIn(one) => one.room(host),
+            Self::External(one) => one.room(host),
+        }
+    }
+
+    fn applied(&self, keys: &[SlotKey]) -> Vec<SlotKey> {
+        match self {
+            Self::BuiltIn(one) => one.applied(keys),
+            Self::External(one) => one.applied(keys),
+        }
+    }
+
+    fn in_doubt(&self, key: &SlotKey) {
+        match self {
+            Self::BuiltIn(one) => one.in_doubt(key),
+            Self::External(one) => one.in_doubt(key),
+        }
+    }
+
+    fn settled(&self, key: &SlotKey) -> Vec<SlotKey> {
+        match self {
+            Self::BuiltIn(one) => one.settled(key),
+            Self::External(one) => one.settled(key),
+        }
+    }
+
+    fn verdict(&self, key: &SlotKey) -> Verdict {
+        match self {
+            Self::BuiltIn(one) => one.verdict(key),
+            Self::External(one) => one.verdict(key),
+        }
+    }
+
+    fn waiting(&self, key: &SlotKey) -> Option<Shortage> {
+        match self {
+            Self::BuiltIn(one) => one.waiting(key),
+            Self::External(one) => one.waiting(key),
+        }
+    }
+}

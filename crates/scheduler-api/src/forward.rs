@@ -1,0 +1,120 @@
+//! Requests that only the leader may decide, on their way to it (U2). It decides what is passed on in both directions and
+//! what is answered when the leader is not heard; who leads, and whether a request may be forwarded at all, is decided by
+//! the server.
+
+use std::time::Duration;
+
+use axum::{
+    body::{Body, Bytes},
+    http::{
+        HeaderMap, HeaderName, HeaderValue, StatusCode,
+        header::{CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
+    },
+    response::Response,
+};
+use berth_http::{answer, request_id::X_REQUEST_ID};
+use futures::{FutureExt as _, future::BoxFuture};
+use reqwest::{Client, RequestBuilder, redirect::Policy};
+use tokio::time::timeout;
+use tracing::warn;
+
+use crate::{
+    server::{DEADLINE_MS, FORWARDED, Forwarder, PATH},
+    web,
+};
+
+/// A leader that takes longer to accept a connection is as good as gone.
+const CONNECT: Duration = Duration::from_secs(1);
+/// Bytes of an answer: many times what ten thousand explained hosts take.
+const MOST: usize = 64 << 20;
+/// Seconds. A new leader is there within 15, and mostly much sooner.
+const TRY_AGAIN: HeaderValue = HeaderValue::from_static("2");
+/// Of what the caller said.
+const SENT: [HeaderName; 2] = [CONTENT_TYPE, X_REQUEST_ID];
+/// Of what the leader says.
+const ANSWERED: [HeaderName; 3] = [CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS, RETRY_AFTER];
+
+/// Forwards requests to the leader, over connections that stay open.
+#[derive(Clone, Debug)]
+pub struct Forward {
+    client: Client,
+    me: HeaderValue,
+}
+
+/// Why there is no answer of the leader.
+#[derive(Debug, thiserror::Error)]
+enum Unheard {
+    #[error("the leader cannot be reached: {0}; try again")]
+    Away(String),
+    #[error("the leader did not answer within {} ms, so whether it has decided is unknown; try again", .0.as_millis())]
+    Slow(Duration),
+    #[error("the answer of the leader did not arrive: {0}; whether it has decided is unknown; try again")]
+    Cut(String),
+}
+
+impl Forward {
+    /// One for the whole process. `me` is the identity of this process in the election.
+    pub fn new(me: &str) -> reqwest::Result<Self> {
+        let settings = || Client::builder().connect_timeout(CONNECT).redirect(Policy::none()).no_proxy();
+        let me = HeaderValue::from_str(me).unwrap_or(HeaderValue::from_static("1"));
+        Ok(Self { client: web::client(settings)?, me })
+    }
+
+    fn request(&self, leader: &str, body: Bytes, headers: &HeaderMap, left: Duration) -> RequestBuilder {
+        let request = self.client.post(format!("{leader}{PATH}"));
+        let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+        let request = request.header(FORWARDED, &self.me).header(DEADLINE_MS, left);
+        request.headers(chosen(headers, SENT)).body(body)
+    }
+}
+
+impl Forwarder for Forward {
+    fn forward<'a>(
+        &'a self,
+        leader: &'a str,
+        body: Bytes,
+        headers: &'a HeaderMap,
+        left: Duration,
+    ) -> BoxFuture<'a, Response> {
+        let (url, request) = (format!("{leader}{PATH}"), self.request(leader, body, headers, left));
+        async move {
+            // Elapsed, or cut: the leader may have decided, and then its assume entry holds the host until it runs out.
+            let answer = timeout(left, exchange(request)).await.unwrap_or(Err(Unheard::Slow(left)));
+            answer.unwrap_or_else(|unheard| {
+                warn!(url, error = %unheard, "a request was not forwarded");
+                not_heard(&unheard)
+            })
+        }
+        .boxed()
+    }
+}
+
+fn chosen<const N: usize>(headers: &HeaderMap, names: [HeaderName; N]) -> HeaderMap {
+    names.into_iter().filter_map(|name| headers.get(&name).cloned().map(|value| (name, value))).collect()
+}
+
+async fn exchange(request: RequestBuilder) -> Result<Response, Unheard> {
+    let mut answer = request.send().await.map_err(|error| {
+        let sent = !error.is_connect() && !error.is_builder();
+        if sent { Unheard::Cut(web::line(error)) } else { Unheard::Away(web::line(error)) }
+    })?;
+    let mut body = Vec::new();
+    match web::first_bytes(&mut answer, MOST, &mut body).await {
+        Ok(true) => {}
+        Ok(false) => return Err(Unheard::Cut(format!("it is longer than {MOST} bytes"))),
+        Err(error) => return Err(Unheard::Cut(web::line(error))),
+    }
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = answer.status();
+    *response.headers_mut() = chosen(answer.headers(), ANSWERED);
+    Ok(response)
+}
+
+fn not_heard(unheard: &Unheard) -> Response {
+    let mut response = answer::text(StatusCode::SERVICE_UNAVAILABLE, unheard.to_string());
+    response.headers_mut().insert(RETRY_AFTER, TRY_AGAIN);
+    response
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! A server for tests that answers badly on purpose: slowly, nonsense, not at all, without end. One request per
+//! connection.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+};
+
+/// What a request is answered.
+#[derive(Clone, Debug)]
+pub(crate) enum Reply {
+    /// These bytes, and the connection ends.
+    Bytes(String),
+    /// These bytes, one by one.
+    Dribble(String),
+    /// These bytes, and nothing more, and the connection stays.
+    Unfinished(String),
+    /// The first bytes, and then the others over and over.
+    Endless(String, String),
+    /// Nothing, and the connection ends.
+    Close,
+}
+
+impl Reply {
+    /// An answer of HTTP.
+    pub(crate) fn http(status: u16, headers: &str, body: &str) -> Self {
+        let length = body.len();
+        Self::Bytes(format!(
+            "HTTP/1.1 {status} X\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+        ))
+    }
+
+    /// No answer at all.
+    pub(crate) fn silence() -> Self {
+        Self::Unfinished(String::new())
+    }
+}
+
+/// A request as it came.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    head: String,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Asked {
+    /// The method and the path.
+    pub(crate) fn line(&self) -> &str {
+        self.head.lines().next().unwrap().trim_end_matches(" HTTP/1.1")
+    }
+
+    /// The value of a header, whose name is in small letters.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut pairs = self.head.lines().filter_map(|line| line.split_once(": "));
+        pairs.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    /// The names of all headers, in order.
+    pub(crate) fn headers(&self) -> Vec<String> {
+        let names = self.head.lines().filter_map(|line| line.split_once(": "));
+        let mut names: Vec<String> = names.map(|(key, _)| key.to_lowercase()).collect();
+        names.sort();
+        names
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+}
+
+/// The server.
+pub(crate) struct Stub {
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Stub {
+    /// Answers the first request with the first reply and so on; the last one goes for all that follow.
+    pub(crate) async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        tokio::spawn(serve(listener, asked.clone(), replies.into_iter().collect()));
+        Self { address, asked }
+    }
+
+    pub(crate) fn base(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("{}/scheduler/nova/external", self.base())
+    }
+
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    /// An address at which nobody listens.
+    pub(crate) async fn nobody() -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        format!("http://{}", listener.local_addr().unwrap())
+    }
+}
+
+async fn serve(listener: TcpListener, asked: Arc<Mutex<Vec<Asked>>>, replies: Vec<Reply>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let (asked, replies) = (asked.clone(), replies.clone());
+        tokio::spawn(async move {
+            // A client may go whenever it likes.
+            let _ = converse(stream, &asked, &replies).await;
+        });
+    }
+}
+
+async fn converse(mut stream: TcpStream, asked: &Mutex<Vec<Asked>>, replies: &[Reply]) -> std::io::Result<()> {
+    let request = read(&mut stream).await?;
+    let number = {
+        let mut asked = asked.lock().unwrap();
+        asked.push(request);
+        asked.len() - 1
+    };
+    match &replies[number.min(replies.len() - 1)] {
+        Reply::Bytes(bytes) => stream.write_all(bytes.as_bytes()).await?,
+        Reply::Dribble(bytes) => {
+            for byte in bytes.as_bytes() {
+                stream.write_all(&[*byte]).await?;
+                stream.flush().await?;
+                tokio::task::yield_now().await;
+            }
+        }
+        Reply::Unfinished(bytes) => {
+            stream.write_all(bytes.as_bytes()).await?;
+            std::future::pending::<()>().await;
+        }
+        Reply::Endless(first, then) => {
+            stream.write_all(first.as_bytes()).await?;
+            loop {
+                stream.write_all(then.as_bytes()).await?;
+            }
+        }
+        Reply::Close => {}
+    }
+    stream.shutdown().await
+}
+
+async fn read(stream: &mut TcpStream) -> std::io::Result<Asked> {
+    let (mut bytes, mut part) = (Vec::new(), [0; 4096]);
+    loop {
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
+        if let Some(end) = end {
+            let asked =
+                Asked { head: String::from_utf8(bytes[..end].to_vec()).unwrap(), body: bytes[end + 4..].to_vec() };
+            let length: usize = asked.header("content-length").map_or(0, |length| length.parse().unwrap());
+            if asked.body.len() >= length {
+                return Ok(asked);
+            }
+        }
+        match stream.read(&mut part).await? {
+            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            length => bytes.extend_from_slice(&part[..length]),
+        }
+    }
+}

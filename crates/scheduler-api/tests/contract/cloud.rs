@@ -1,0 +1,88 @@
+//! Small clouds, and what is asked about them.
+
+use std::collections::BTreeMap;
+
+use berth_core::{
+    Bytes, ClusterName, Cores, Resources, SlotKey,
+    flavor::Flavor,
+    host::{Capabilities, ConditionStatus, Host},
+    reservation::{Reservation, ReservationKind},
+};
+use berth_scheduler::{Hints, Intent, Options, Rank, Request, SlotRequest};
+
+pub const PIPELINE: &str = "kvm-general-purpose-load-balancing";
+
+pub fn gib(cpu: i64, gib: i64) -> Resources {
+    Resources::new(Bytes::new(gib << 30), Cores::new(cpu))
+}
+
+/// A good host in zone `az`.
+pub fn host(name: &str, capacity: Resources) -> Host {
+    Host {
+        name: name.into(),
+        zone: "az".into(),
+        capacity: capacity.into(),
+        effective_capacity: capacity.into(),
+        allocation: Resources::ZERO.into(),
+        conditions: BTreeMap::from([("Ready".to_owned(), ConditionStatus::True)]),
+        capabilities: Capabilities { hypervisor_type: "ch".to_owned(), ..Capabilities::default() },
+        ..Host::default()
+    }
+}
+
+pub fn flavor(vcpus: u32, memory_gib: u64) -> Flavor {
+    let specs = [("capabilities:hypervisor_type", "CH"), ("quota:hw_version", "g1")];
+    let extra_specs = specs.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    Flavor { name: "f".into(), vcpus, memory_mib: memory_gib * 1024, extra_specs }
+}
+
+pub fn key(name: &str) -> SlotKey {
+    SlotKey::new(ClusterName::home(), name)
+}
+
+/// A slot of project p1 in zone `az`.
+pub fn wanted(name: &str, size: Resources) -> SlotRequest {
+    SlotRequest {
+        key: key(name),
+        rank: Rank { created_unix: 1, commitment: "c".into(), number: 0 },
+        project: "p1".into(),
+        zone: "az".into(),
+        flavor: flavor(1, 1),
+        size,
+        domain_name: None,
+        pipeline: PIPELINE.to_owned(),
+        prefer: None,
+        request_id: "req".to_owned(),
+    }
+}
+
+/// The object of a slot on a host, as it is written.
+pub fn written(slot: &SlotRequest, host: &str) -> Reservation {
+    Reservation {
+        key: slot.key.clone(),
+        kind: ReservationKind::Committed(BTreeMap::new()),
+        project: slot.project.clone(),
+        group: "g1".into(),
+        zone: slot.zone.clone(),
+        size: slot.size,
+        target_host: Some(host.into()),
+        status_host: None,
+        ready: false,
+    }
+}
+
+/// The same once it is in force.
+pub fn in_force(slot: &SlotRequest, host: &str) -> Reservation {
+    Reservation { status_host: Some(host.into()), ready: true, ..written(slot, host) }
+}
+
+/// A probe for VMs of a flavor.
+pub fn probe(flavor: Flavor) -> Request {
+    Request {
+        project: "cortex-capacity-probe".into(),
+        hints: Hints::for_intent(Intent::CapacityProbe),
+        pipeline: PIPELINE.to_owned(),
+        options: Options::read_only(),
+        ..Request::new("capacity-f", flavor)
+    }
+}

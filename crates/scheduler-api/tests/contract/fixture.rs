@@ -1,0 +1,189 @@
+//! The schedulers that the contract holds for, and what differs between them by decision.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use berth_core::{HostName, SlotKey, host::Host, reservation::Reservation};
+use berth_scheduler::{BuiltIn, Placed, Scheduler, Settings, SlotRequest, TieBreak};
+use berth_scheduler_api::{Chosen, External, Role};
+
+use crate::server::Server;
+
+/// What a scheduler does differently by decision.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each stands for one decision")]
+pub struct Differences {
+    /// It decides on a commitment as a whole (D13).
+    pub places_wholes: bool,
+    /// It has a waiting list, and tells why a slot is in it (U43).
+    pub has_a_waiting_list: bool,
+    /// It tells the room of hosts (U41).
+    pub tells_room: bool,
+    /// Which filters removed hosts is known (document 22 section 12 no. 7: the protocol does not say it).
+    pub counts_filters: bool,
+}
+
+/// A scheduler over a cloud.
+pub trait Fixture: Sized {
+    const DIFFERS: Differences;
+
+    fn start() -> impl Future<Output = Self>;
+
+    fn scheduler(&self) -> &Chosen;
+
+    /// Everything that watches the cloud.
+    fn views(&self) -> Vec<&BuiltIn>;
+
+    /// Answers over HTTP count for a while; that while is over.
+    fn answers_run_out(&self);
+
+    /// After something was placed: only the leader has decided that.
+    fn is_led_well(&self) {}
+
+    async fn with(hosts: &[Host]) -> Self {
+        let fixture = Self::start().await;
+        for host in hosts {
+            fixture.host(host.clone());
+        }
+        fixture
+    }
+
+    fn host(&self, host: Host) {
+        for view in self.views() {
+            assert_eq!(view.host_changed(&host.name, Some(host.clone())), []);
+        }
+    }
+
+    /// The object appears or changes.
+    fn shows(&self, reservation: &Reservation) {
+        for view in self.views() {
+            assert_eq!(view.reservation_changed(&reservation.key, Some(reservation.clone())), []);
+        }
+    }
+
+    fn gone(&self, key: &SlotKey) {
+        for view in self.views() {
+            assert_eq!(view.reservation_changed(key, None), []);
+        }
+    }
+
+    /// The apply for a slot has ended.
+    fn ended(&self, slot: &SlotRequest) {
+        assert_eq!(self.scheduler().applied(std::slice::from_ref(&slot.key)), []);
+    }
+
+    /// The host that a slot gets.
+    async fn place(&self, slot: &SlotRequest) -> Option<HostName> {
+        match self.scheduler().place(slot).await.unwrap() {
+            Placed::Host(host) => Some(host),
+            Placed::Nowhere(_) => None,
+        }
+    }
+
+    /// Nothing holds anything beyond what objects show.
+    fn assumes_nothing(&self) {
+        for view in self.views() {
+            assert_eq!((view.assumed(), view.claimed(), view.drift()), (0, 0, vec![]));
+        }
+    }
+}
+
+fn built_in() -> Arc<BuiltIn> {
+    Arc::new(BuiltIn::new(Settings { tie_break: TieBreak::Name, ..Settings::default() }))
+}
+
+/// The scheduler of this process.
+pub struct InProcess {
+    scheduler: Chosen,
+    view: Arc<BuiltIn>,
+}
+
+impl Fixture for InProcess {
+    const DIFFERS: Differences =
+        Differences { places_wholes: true, has_a_waiting_list: true, tells_room: true, counts_filters: true };
+
+    async fn start() -> Self {
+        let view = built_in();
+        Self { scheduler: Chosen::BuiltIn(view.clone()), view }
+    }
+
+    fn scheduler(&self) -> &Chosen {
+        &self.scheduler
+    }
+
+    fn views(&self) -> Vec<&BuiltIn> {
+        vec![&self.view]
+    }
+
+    fn answers_run_out(&self) {}
+}
+
+/// What every external scheduler does differently.
+const EXTERNAL: Differences =
+    Differences { places_wholes: false, has_a_waiting_list: false, tells_room: false, counts_filters: false };
+
+fn external(server: &Server, view: &Arc<BuiltIn>) -> Chosen {
+    Chosen::External(Arc::new(External::new(&server.url(), Some("berth/contract"), view.clone()).unwrap()))
+}
+
+/// A scheduler behind TCP and HTTP, which watches the same cloud.
+pub struct OverHttp {
+    scheduler: Chosen,
+    here: Arc<BuiltIn>,
+    there: Server,
+}
+
+impl Fixture for OverHttp {
+    const DIFFERS: Differences = EXTERNAL;
+
+    async fn start() -> Self {
+        let (here, there) = (built_in(), Server::start(built_in(), Role::Leader).await);
+        Self { scheduler: external(&there, &here), here, there }
+    }
+
+    fn scheduler(&self) -> &Chosen {
+        &self.scheduler
+    }
+
+    /// First theirs: a controller acts on what it sees when others may have seen it already.
+    fn views(&self) -> Vec<&BuiltIn> {
+        vec![self.there.scheduler(), &self.here]
+    }
+
+    fn answers_run_out(&self) {
+        assert_eq!(self.there.scheduler().expire(Duration::MAX), []);
+    }
+}
+
+/// A scheduler of which another replica is asked than the one that leads (U2).
+pub struct ThroughAFollower {
+    scheduler: Chosen,
+    here: Arc<BuiltIn>,
+    follower: Server,
+    leader: Server,
+}
+
+impl Fixture for ThroughAFollower {
+    const DIFFERS: Differences = EXTERNAL;
+
+    async fn start() -> Self {
+        let (here, leader) = (built_in(), Server::start(built_in(), Role::Leader).await);
+        let follower = Server::start(built_in(), Role::Follower { leader: Some(leader.base()) }).await;
+        Self { scheduler: external(&follower, &here), here, follower, leader }
+    }
+
+    fn scheduler(&self) -> &Chosen {
+        &self.scheduler
+    }
+
+    fn views(&self) -> Vec<&BuiltIn> {
+        vec![self.leader.scheduler(), self.follower.scheduler(), &self.here]
+    }
+
+    fn answers_run_out(&self) {
+        assert_eq!(self.leader.scheduler().expire(Duration::MAX), []);
+    }
+
+    fn is_led_well(&self) {
+        assert!(self.leader.has_decided() && !self.follower.has_decided());
+    }
+}

@@ -1,0 +1,102 @@
+//! What is kept of decisions until objects show them, and how objects are judged.
+
+use berth_scheduler::{Pin, Scheduler, SchedulerError, SlotRequest, Verdict};
+
+use crate::{
+    cloud::{gib, host, wanted, written},
+    fixture::Fixture,
+};
+
+pub async fn what_was_placed_is_no_intruder<F: Fixture>() {
+    let fixture = F::with(&[host("a", gib(4, 32))]).await;
+    let slot = wanted("s", gib(4, 32));
+    fixture.place(&slot).await.unwrap();
+    fixture.shows(&written(&slot, "a"));
+    fixture.ended(&slot);
+    // The host is over-booked later; a slot that we placed is not to blame.
+    fixture.host(host("a", gib(2, 16)));
+    assert_eq!(fixture.scheduler().verdict(&slot.key), Verdict::Ok);
+    fixture.assumes_nothing();
+}
+
+pub async fn what_somebody_else_placed_is_judged<F: Fixture>() {
+    let fixture = F::with(&[host("a", gib(4, 32))]).await;
+    let slots = ["ok", "large", "nowhere", "zone", "unknown"].map(|name| wanted(name, gib(1, 8)));
+    let [ok, large, nowhere, zone, unknown] = slots;
+    let large = SlotRequest { size: gib(16, 8), ..large };
+    let zone = SlotRequest { zone: "other".into(), ..zone };
+    fixture.shows(&written(&ok, "a"));
+    assert_eq!(fixture.scheduler().verdict(&ok.key), Verdict::Ok);
+    fixture.shows(&written(&nowhere, "no-such-host"));
+    fixture.shows(&written(&zone, "a"));
+    let verdict = |slot: &SlotRequest| fixture.scheduler().verdict(&slot.key);
+    assert_eq!(verdict(&nowhere), Verdict::NoSuchHost);
+    assert_eq!(verdict(&zone), Verdict::WrongZone { zone: "az".into() });
+    assert_eq!(verdict(&unknown), Verdict::Ok);
+    fixture.gone(&zone.key);
+    fixture.shows(&written(&large, "a"));
+    assert!(matches!(verdict(&large), Verdict::Overbooked { .. }), "{:?}", verdict(&large));
+}
+
+pub async fn an_apply_that_failed_leaves_nothing_behind<F: Fixture>() {
+    let fixture = F::with(&[host("a", gib(4, 32))]).await;
+    let slot = wanted("s", gib(4, 32));
+    assert!(fixture.place(&slot).await.is_some());
+    fixture.ended(&slot);
+    // The same slot is not kept from trying again.
+    assert!(fixture.place(&slot).await.is_some());
+    fixture.ended(&slot);
+    fixture.answers_run_out();
+    fixture.assumes_nothing();
+    assert!(fixture.place(&wanted("t", gib(4, 32))).await.is_some());
+}
+
+pub async fn a_write_in_doubt_keeps_its_host<F: Fixture>() {
+    let fixture = F::with(&[host("a", gib(4, 32)), host("b", gib(4, 32))]).await;
+    let slot = wanted("s", gib(2, 16));
+    let host = fixture.place(&slot).await.unwrap();
+    fixture.scheduler().in_doubt(&slot.key);
+    fixture.ended(&slot);
+    assert_eq!(fixture.place(&slot).await.as_ref(), Some(&host));
+    let larger = SlotRequest { size: gib(3, 16), ..slot.clone() };
+    let elsewhere = SlotRequest { zone: "other".into(), ..slot.clone() };
+    let doubt = SchedulerError::InDoubt { key: slot.key.clone(), host };
+    for other in [&larger, &elsewhere] {
+        assert_eq!(fixture.scheduler().place(other).await, Err(doubt.clone()));
+    }
+    // An apply that knows nothing of it does not end it; a look does.
+    fixture.ended(&slot);
+    assert_eq!(fixture.scheduler().place(&larger).await, Err(doubt));
+    assert_eq!(fixture.scheduler().settled(&slot.key), []);
+    fixture.answers_run_out();
+    fixture.assumes_nothing();
+    assert!(fixture.place(&larger).await.is_some());
+}
+
+pub async fn a_pin_takes_room_on_one_host_only<F: Fixture>() {
+    let fixture = F::with(&[host("a", gib(4, 32)), host("b", gib(4, 32))]).await;
+    let pin =
+        |host: &str, size, zone: &str| Pin { key: wanted("s", size).key, host: host.into(), size, zone: zone.into() };
+    for (pin, expected) in [
+        (pin("a", gib(5, 8), "az"), false),
+        (pin("no-such-host", gib(1, 8), "az"), false),
+        (pin("a", gib(1, 8), "other"), false),
+        (pin("a", gib(4, 32), "az"), true),
+    ] {
+        assert_eq!(fixture.scheduler().pin(&pin).await, Ok(expected), "{pin:?}");
+    }
+    let slot = wanted("s", gib(4, 32));
+    assert_eq!(fixture.place(&slot).await, Some("a".into()));
+    fixture.shows(&written(&slot, "a"));
+    fixture.ended(&slot);
+    assert_eq!(fixture.scheduler().verdict(&slot.key), Verdict::Ok);
+    fixture.assumes_nothing();
+}
+
+pub async fn room_is_told_or_not_known<F: Fixture>() {
+    let fixture = F::with(&[host("a", gib(4, 32))]).await;
+    fixture.shows(&written(&wanted("s", gib(1, 8)), "a"));
+    let room = fixture.scheduler().room(&"a".into());
+    assert_eq!(room, F::DIFFERS.tells_room.then_some(gib(3, 24)));
+    assert_eq!(fixture.scheduler().room(&"no-such-host".into()), None);
+}

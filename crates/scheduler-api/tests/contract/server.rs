@@ -1,0 +1,86 @@
+//! A scheduler behind HTTP: our own server on a socket, over a view that is fed like that of the client.
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use berth_scheduler::{BuiltIn, Guest, Request};
+use berth_scheduler_api::{
+    Backend, Forward, Outcome, Role,
+    server::{Api, ApiLimits, PATH, Surroundings, router},
+};
+use berth_telemetry::metrics::Metrics;
+use tokio::net::TcpListener;
+
+/// A listening server.
+pub struct Server {
+    scheduler: Arc<BuiltIn>,
+    address: SocketAddr,
+    has_decided: Arc<AtomicBool>,
+}
+
+impl Server {
+    pub async fn start(scheduler: Arc<BuiltIn>, role: Role) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let has_decided = Arc::new(AtomicBool::new(false));
+        let process = Process { scheduler: scheduler.clone(), role, has_decided: has_decided.clone() };
+        let surroundings = Surroundings { now: Arc::new(|| Duration::ZERO), chance: Arc::new(|| 0) };
+        let metrics = Metrics::new(&BTreeMap::new()).unwrap();
+        let forward = Forward::new("follower").unwrap();
+        let api = Api::new(process, forward, surroundings, ApiLimits::default(), &metrics).unwrap();
+        tokio::spawn(async move { axum::serve(listener, router(Arc::new(api))).await.unwrap() });
+        Self { scheduler, address, has_decided }
+    }
+
+    pub fn scheduler(&self) -> &BuiltIn {
+        &self.scheduler
+    }
+
+    pub fn base(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub fn url(&self) -> String {
+        format!("{}{PATH}", self.base())
+    }
+
+    /// Whether it has decided on anything that changes something.
+    pub fn has_decided(&self) -> bool {
+        self.has_decided.load(Ordering::Relaxed)
+    }
+}
+
+struct Process {
+    scheduler: Arc<BuiltIn>,
+    role: Role,
+    has_decided: Arc<AtomicBool>,
+}
+
+impl Backend for Process {
+    fn scheduler(&self) -> &Arc<BuiltIn> {
+        &self.scheduler
+    }
+
+    fn role(&self) -> Role {
+        self.role.clone()
+    }
+
+    fn not_ready(&self) -> Option<String> {
+        None
+    }
+
+    fn guest(&self, _: &Request) -> Option<Guest> {
+        None
+    }
+
+    fn decided(&self, outcome: Outcome) {
+        self.has_decided.fetch_or(!outcome.request.options.read_only, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,65 @@
+//! Hosts that an external scheduler has chosen (D4): this view remembers them like its own decisions until the objects
+//! show them (U1). Whether they are good is not asked; the other one has decided.
+
+use berth_capacity_view::{Assumed, HostState};
+use berth_core::{HostName, SlotKey, VmId};
+
+use super::{BuiltIn, inner::Inner};
+use crate::{SchedulerError, SlotRequest};
+
+impl BuiltIn {
+    /// All hosts, whatever their state, in the order of their names.
+    pub fn host_names(&self) -> Vec<HostName> {
+        let inner = self.lock();
+        let mut names: Vec<HostName> = inner.fleet.view.hosts().map(|(_, state)| state.host().name.clone()).collect();
+        names.sort();
+        names
+    }
+
+    /// The host that a slot holds already, if it is good for its size and zone. An entry in doubt that is not is an
+    /// error: the write that it belongs to may have happened, so it can only be repeated.
+    pub fn held(&self, slot: &SlotRequest) -> Result<Option<HostName>, SchedulerError> {
+        self.lock().slot_held(slot)
+    }
+
+    /// Lets a slot hold this host, however full it is; false when the host is unknown. An entry in doubt stays, and
+    /// one for another host or a smaller size is an error.
+    pub fn hold(&self, slot: &SlotRequest, host: &HostName) -> Result<bool, SchedulerError> {
+        self.lock().hold_slot(slot, host)
+    }
+}
+
+impl Inner {
+    fn slot_held(&self, slot: &SlotRequest) -> Result<Option<HostName>, SchedulerError> {
+        let Some(entry) = self.fleet.view.assumed(&slot.key) else { return Ok(None) };
+        let host = self.fleet.view.id(&entry.host).and_then(|id| self.fleet.view.state(id)).map(HostState::host);
+        let in_zone = host.is_some_and(|host| slot.zone.is_empty() || slot.zone == host.zone);
+        match in_zone && slot.size.fits(entry.size) {
+            true => Ok(Some(entry.host.clone())),
+            false if entry.doubt => Err(in_doubt(&slot.key, &entry.host)),
+            false => Ok(None),
+        }
+    }
+
+    fn hold_slot(&mut self, slot: &SlotRequest, host: &HostName) -> Result<bool, SchedulerError> {
+        if self.fleet.view.id(host).is_none() {
+            return Ok(false);
+        }
+        let doubted = self.fleet.view.assumed(&slot.key).filter(|entry| entry.doubt);
+        if let Some(entry) = doubted {
+            let same = entry.host == *host && slot.size.fits(entry.size);
+            return if same { Ok(true) } else { Err(in_doubt(&slot.key, &entry.host)) };
+        }
+        let entry = Assumed { key: slot.key.clone(), host: host.clone(), size: slot.size, doubt: false };
+        let mut freed = self.fleet.view.assume(entry);
+        freed.extend(self.fleet.view.unclaim(&VmId::new(slot.key.name.as_str())));
+        self.waiting.leave(&slot.key);
+        self.kept.remove(&slot.key);
+        self.serve(freed);
+        Ok(true)
+    }
+}
+
+fn in_doubt(key: &SlotKey, host: &HostName) -> SchedulerError {
+    SchedulerError::InDoubt { key: key.clone(), host: host.clone() }
+}
