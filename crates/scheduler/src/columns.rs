@@ -110,6 +110,9 @@ impl Columns {
     }
 
     fn write_guests(&mut self, id: HostId, old: Option<&Host>, new: Option<&Host>) {
+        if old.zip(new).is_some_and(|(old, new)| old.instances.keys().eq(new.instances.keys())) {
+            return;
+        }
         let lists = |host: Option<&Host>, vm: &VmId| host.is_some_and(|host| host.instances.contains_key(vm));
         for vm in old.into_iter().flat_map(|host| host.instances.keys()).filter(|vm| !lists(new, vm)) {
             if let Some(hosts) = self.guests.get_mut(vm) {
