@@ -16,10 +16,11 @@ pub async fn measure() -> Result<(), Error> {
         let mut story = Story::new(&slots, chance);
         story.run(&scheduler, RUNS / 4).await?;
         story.run(&scheduler, RUNS).await?;
-        let mean = story.decisions.mean().as_secs_f64();
-        let ratio = former.map_or(String::new(), |former: f64| format!(", {:.1} times the one before", mean / former));
+        let median = story.decisions.median().as_secs_f64();
+        let ratio =
+            former.map_or(String::new(), |former: f64| format!(", {:.1} times the median before", median / former));
         println!("{hosts:>6} hosts, {:>6} reservations: {}{ratio}", hosts * PER_HOST, story.decisions);
-        former = Some(mean);
+        former = Some(median);
     }
     Ok(())
 }

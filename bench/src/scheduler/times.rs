@@ -18,6 +18,11 @@ impl Times {
         all / u32::try_from(self.0.len().max(1)).unwrap_or(u32::MAX)
     }
 
+    /// The middle one: what the others on the machine do hardly moves it.
+    pub fn median(&self) -> Duration {
+        self.percentile(50)
+    }
+
     /// The duration that so many of a hundred do not exceed.
     pub fn percentile(&self, percent: usize) -> Duration {
         let mut sorted = self.0.clone();
@@ -30,7 +35,7 @@ impl Times {
 impl fmt::Display for Times {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let micros = |took: Duration| took.as_secs_f64() * 1e6;
-        let (half, most) = (self.percentile(50), self.percentile(99));
+        let (half, most) = (self.median(), self.percentile(99));
         write!(f, "mean {:>9.1} us  p50 {:>9.1} us  p99 {:>9.1} us", micros(self.mean()), micros(half), micros(most))
     }
 }

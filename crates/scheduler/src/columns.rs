@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_capacity_view::{HostId, HostSet};
-use berth_core::{ProjectId, VmId, host::Host};
+use berth_core::{HostName, ProjectId, VmId, host::Host};
 
 use crate::row::{self, Figures, HypervisorType};
 
@@ -26,6 +26,7 @@ pub(crate) struct Columns {
     pub(crate) traits: Named,
     pub(crate) aggregates: Named,
     kinds: [HostSet; 3],
+    names: Vec<HostName>,
     tenants: Vec<BTreeSet<ProjectId>>,
     capacity: Vec<Figures>,
     allocation: Vec<Figures>,
@@ -36,6 +37,11 @@ impl Columns {
     /// The hosts of that kind.
     pub(crate) fn kind(&self, kind: HypervisorType) -> &HostSet {
         &self.kinds[kind as usize]
+    }
+
+    /// The name of a host; for a place that is in use.
+    pub(crate) fn name(&self, id: HostId) -> Option<&HostName> {
+        self.names.get(id.index())
     }
 
     /// The projects that the aggregates of a host admit; empty means all.
@@ -77,6 +83,9 @@ impl Columns {
         for (number, set) in self.kinds.iter_mut().enumerate() {
             set.set(id, number == kind);
         }
+        if old.is_none() {
+            put(&mut self.names, id, new.name.clone(), HostName::default());
+        }
         self.write_names(id, old, new);
         self.write_guests(id, old, Some(new));
         put(&mut self.capacity, id, new.effective_capacity.into(), Figures::UNKNOWN);
@@ -110,6 +119,9 @@ impl Columns {
     }
 
     fn write_guests(&mut self, id: HostId, old: Option<&Host>, new: Option<&Host>) {
+        if old.zip(new).is_some_and(|(old, new)| old.instances.keys().eq(new.instances.keys())) {
+            return;
+        }
         let lists = |host: Option<&Host>, vm: &VmId| host.is_some_and(|host| host.instances.contains_key(vm));
         for vm in old.into_iter().flat_map(|host| host.instances.keys()).filter(|vm| !lists(new, vm)) {
             if let Some(hosts) = self.guests.get_mut(vm) {

@@ -55,8 +55,14 @@ impl<'r, N: Fn(usize) -> &'r str> Contest<'_, N> {
     fn sorted(&self, places: impl Iterator<Item = usize>) -> Vec<usize> {
         let mut keys: Vec<(u64, usize)> = places.map(|place| (descending(self.weights[place]), place)).collect();
         keys.sort_unstable();
+        let mut tied = Vec::new();
         for equal in keys.chunk_by_mut(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
-            equal.sort_by_cached_key(|(_, place)| self.tie(*place));
+            tied.clear();
+            tied.extend(equal.iter().map(|(_, place)| (self.tie(*place), *place)));
+            tied.sort_unstable();
+            for (key, (_, place)) in equal.iter_mut().zip(&tied) {
+                key.1 = *place;
+            }
         }
         keys.into_iter().map(|(_, place)| place).collect()
     }

@@ -28,7 +28,7 @@ impl<'r> Survivors<'r> {
     /// The host in that place of the list.
     pub(crate) fn name(&self, place: usize) -> Option<&'r HostName> {
         match self.known.get(place) {
-            Some(id) => self.fleet.host(*id).map(|host| &host.name),
+            Some(id) => self.fleet.columns().name(*id),
             None => self.strangers.get(place - self.known.len()).copied(),
         }
     }

@@ -75,16 +75,13 @@ proptest! {
         let mut fleet = Fleet::default();
         let mut hosts: BTreeMap<HostName, Host> = BTreeMap::new();
         for (number, event) in events {
-            match event {
-                Some(host) => {
-                    hosts.insert(host.name.clone(), host.clone());
-                    fleet.set_host(host);
-                }
-                None => {
-                    let name = HostName::new(format!("h{number}"));
-                    hosts.remove(&name);
-                    fleet.remove_host(&name);
-                }
+            if let Some(host) = event {
+                hosts.insert(host.name.clone(), host.clone());
+                fleet.set_host(host);
+            } else {
+                let name = HostName::new(format!("h{number}"));
+                hosts.remove(&name);
+                fleet.remove_host(&name);
             }
         }
         let anew = super::fleet(&hosts.into_values().collect::<Vec<_>>(), &[]);

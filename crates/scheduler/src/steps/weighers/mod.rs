@@ -57,34 +57,17 @@ impl ResourceWeights {
 
     /// For each host the weighted mean of what there is a value for; 0 without any. A value that is not known is NaN.
     fn mean(self, hosts: &Survivors<'_>, memory: impl Fn(HostId) -> f64, cpu: impl Fn(HostId) -> f64) -> Vec<f64> {
-        match (self.memory, self.cpu) {
-            (Some(weight), None) => hosts.score(|id| Sum::default().with(weight, memory(id)).mean()),
-            (None, Some(weight)) => hosts.score(|id| Sum::default().with(weight, cpu(id)).mean()),
+        let known = |value: f64| if value.is_nan() { 0.0 } else { value };
+        // The mean of one value is that value, without two roundings and a division for every host.
+        match (self.memory.filter(|weight| *weight > 0.0), self.cpu.filter(|weight| *weight > 0.0)) {
+            (Some(_), None) => hosts.score(|id| known(memory(id))),
+            (None, Some(_)) => hosts.score(|id| known(cpu(id))),
             (None, None) => hosts.score(|_| 0.0),
-            (Some(for_memory), Some(for_cpu)) => {
-                hosts.score(|id| Sum::default().with(for_memory, memory(id)).with(for_cpu, cpu(id)).mean())
-            }
+            (Some(of_memory), Some(of_cpu)) => hosts.score(|id| match (memory(id), cpu(id)) {
+                (memory, cpu) if cpu.is_nan() => known(memory),
+                (memory, cpu) if memory.is_nan() => cpu,
+                (memory, cpu) => (of_memory * memory + of_cpu * cpu) / (of_memory + of_cpu),
+            }),
         }
-    }
-}
-
-#[derive(Clone, Copy, Default)]
-struct Sum {
-    values: f64,
-    weights: f64,
-}
-
-impl Sum {
-    #[inline]
-    fn with(self, weight: f64, value: f64) -> Self {
-        if value.is_nan() {
-            return self;
-        }
-        Self { values: self.values + weight * value, weights: self.weights + weight }
-    }
-
-    #[inline]
-    fn mean(self) -> f64 {
-        if self.weights > 0.0 { self.values / self.weights } else { 0.0 }
     }
 }
