@@ -55,15 +55,16 @@ fn decided(request: &Request) {
     let now = PAUSE.saturating_mul(u32::try_from(run).unwrap_or(u32::MAX));
     let watch = Watch;
     let stopwatch: Option<&dyn Stopwatch> = Some(&watch);
-    let answer = SCHEDULER.answer(&Call { request, now, chance: run, guest: None, stopwatch });
+    let explain = request.options.explain;
+    let answer = SCHEDULER.answer(&Call { request, now, chance: run, guest: None, explain, stopwatch });
     if let Ok(answer) = answer {
-        answered(&answer);
+        answered(&answer, explain);
     }
     drop(SCHEDULER.expire(now.saturating_add(PAUSE)));
 }
 
-fn answered(answer: &Answer) {
-    let body = wire::encode_answer(answer);
+fn answered(answer: &Answer, explain: bool) {
+    let body = wire::encode_answer(answer, explain);
     assert_eq!(wire::decode_answer(&body).as_ref(), Ok(&answer.hosts));
 }
 

@@ -34,6 +34,9 @@ pub trait Backend: Send + Sync + 'static {
     /// The VM of the request as a guest of a slot, when it is to be booked into one.
     fn guest(&self, request: &Request) -> Option<Guest>;
 
+    /// Whether people will read why this request was decided as it was.
+    fn remembers(&self, request: &Request) -> bool;
+
     /// Takes note of what was decided: wakes slots, books the VM, writes the history.
     fn decided(&self, outcome: Outcome);
 }

@@ -106,8 +106,9 @@ pub const STEP_EVENTS: Metric = Metric {
 /// The default buckets of the reference's client library, in seconds.
 const SECONDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// The metrics of the endpoint.
-pub(crate) struct ApiMetrics {
+/// The metrics of the endpoint. Clones count the same.
+#[derive(Clone)]
+pub struct ApiMetrics {
     duration: HistogramVec,
     in_flight: IntGauge,
     runs: RunMetrics,
@@ -115,7 +116,7 @@ pub(crate) struct ApiMetrics {
 
 impl ApiMetrics {
     /// Registers the metrics. Sums of weights are kept for hosts that `scheduler` knows.
-    pub(crate) fn register(metrics: &Metrics, scheduler: &Arc<BuiltIn>) -> Result<Self, MetricsError> {
+    pub fn register(metrics: &Metrics, scheduler: &Arc<BuiltIn>) -> Result<Self, MetricsError> {
         Ok(Self {
             duration: metrics.histogram(&DURATION, &SECONDS)?,
             in_flight: metrics.gauge(&IN_FLIGHT)?.with_label_values::<&str>(&[]),

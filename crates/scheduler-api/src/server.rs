@@ -16,7 +16,6 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::post;
-use berth_telemetry::metrics::{Metrics, MetricsError};
 
 use crate::Backend;
 use crate::metrics::ApiMetrics;
@@ -40,17 +39,16 @@ pub struct Api<B> {
 }
 
 impl<B: Backend> Api<B> {
-    /// The endpoint with its metrics, which can be registered once.
+    /// The endpoint.
     pub fn new(
         backend: B,
         forwarder: impl Forwarder,
         surroundings: Surroundings,
         limits: ApiLimits,
-        metrics: &Metrics,
-    ) -> Result<Self, MetricsError> {
-        let metrics = ApiMetrics::register(metrics, backend.scheduler())?;
+        metrics: ApiMetrics,
+    ) -> Self {
         let gate = Gate::new(&limits);
-        Ok(Self { backend, forwarder: Box::new(forwarder), surroundings, limits, gate, metrics })
+        Self { backend, forwarder: Box::new(forwarder), surroundings, limits, gate, metrics }
     }
 
     /// The rest of the process, as it was given.

@@ -50,6 +50,8 @@ pub struct Call<'c> {
     pub chance: u64,
     /// The VM as a guest of a slot of its project; `None` when nothing is to be booked.
     pub guest: Option<&'c Guest>,
+    /// The answer has the hosts one by one.
+    pub explain: bool,
     /// With a stopwatch the decision has a trace of every step.
     pub stopwatch: Option<&'c dyn Stopwatch>,
 }
@@ -72,7 +74,7 @@ pub struct Answer {
     pub decision: Decision,
     /// The slot on the first host that the VM is to be written into.
     pub booking: Option<Booking>,
-    /// The hosts one by one, when the options of the request ask for it.
+    /// The hosts one by one, when the call asks for it.
     pub explanation: Option<Explanation>,
     /// Slots of the waiting list that hold a host now: wake them.
     pub woken: Vec<SlotKey>,

@@ -26,14 +26,6 @@ pub(crate) struct Field<'r> {
     pub(crate) strangers: Vec<&'r HostName>,
 }
 
-/// What callers inside the house ask for: they mean the hosts that they list (22 section 12 no. 6 with U6).
-const INTERNAL: [Intent; 4] = [
-    Intent::ReserveForFailover,
-    Intent::ReuseFailoverReservation,
-    Intent::ReserveForCommittedResource,
-    Intent::CapacityProbe,
-];
-
 impl<'r> Field<'r> {
     /// The hosts that a run starts with, and what the caller says that they weigh.
     pub(crate) fn start(pipeline: &Pipeline, run: &Run<'r>, scope: Scope<'_>) -> (Self, Inputs<'r>) {
@@ -43,7 +35,7 @@ impl<'r> Field<'r> {
             (Scope::Request, Candidates::Listed(hosts)) if !pipeline.ignore_preselection => {
                 return Self::listed(run, hosts);
             }
-            (Scope::Request, Candidates::Listed(hosts)) if run.is_for(&INTERNAL) => {
+            (Scope::Request, Candidates::Listed(hosts)) if run.intent.is_some_and(Intent::is_internal) => {
                 hosts.iter().filter_map(|(name, _)| run.fleet.view.id(name)).collect()
             }
             (Scope::Request, _) => present.clone(),

@@ -65,6 +65,18 @@ impl Intent {
         }
     }
 
+    /// True for what controllers ask, and Nova never: they mean the hosts that they list (U6), and to them a filter that
+    /// failed is an error (U37).
+    pub fn is_internal(self) -> bool {
+        match self {
+            Self::ReserveForFailover
+            | Self::ReuseFailoverReservation
+            | Self::ReserveForCommittedResource
+            | Self::CapacityProbe => true,
+            Self::Create | Self::Rebuild | Self::Resize | Self::LiveMigration | Self::Evacuate => false,
+        }
+    }
+
     /// The value of the hint that gives this intent.
     fn hint(self) -> &'static str {
         match self {

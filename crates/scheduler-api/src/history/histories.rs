@@ -13,7 +13,7 @@ use berth_cluster::{
 };
 use berth_core::ClusterName;
 use berth_crds::{History, Reservation, conditions::history as texts, names};
-use berth_scheduler::Booking;
+use berth_scheduler::{Booking, Request};
 use berth_telemetry::{
     clock::Clock,
     metrics::{Kind, Metric, Metrics, MetricsError},
@@ -98,10 +98,14 @@ impl Histories {
         (Self { lane, metrics }, work)
     }
 
+    /// Whether a decision about the request is to be remembered.
+    pub fn remembers(&self, request: &Request) -> bool {
+        !request.options.skip_history && !request.options.read_only
+    }
+
     /// Takes note of a decision. Never waits; when there are too many, some are dropped.
     pub fn take(&self, outcome: &Outcome) {
-        let options = &outcome.request.options;
-        if options.skip_history || options.read_only {
+        if !self.remembers(&outcome.request) {
             return;
         }
         if self.lane.put(outcome.clone()).is_err() {

@@ -2,7 +2,7 @@
 //! objects that anybody may have written.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use berth_scheduler::StepEvent;
 
@@ -10,10 +10,10 @@ use berth_scheduler::StepEvent;
 const MOST_TYPES: usize = 32;
 const LONGEST: usize = 64;
 
-/// The types that have been seen.
-#[derive(Debug, Default)]
+/// The types that have been seen. Clones share them.
+#[derive(Clone, Debug, Default)]
 pub(super) struct EventLabels {
-    types: Mutex<BTreeSet<String>>,
+    types: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl EventLabels {

@@ -15,6 +15,7 @@ use super::{
 const PLACES: [&str; 5] = ["0", "1", "2", "3", "4"];
 
 /// The metrics of runs.
+#[derive(Clone)]
 pub(super) struct RunMetrics {
     scheduler: Arc<BuiltIn>,
     runs: IntCounterVec,

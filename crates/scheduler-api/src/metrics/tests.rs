@@ -35,6 +35,7 @@ fn setting() -> (Arc<BuiltIn>, Metrics, ApiMetrics) {
 fn weigher(activations: &[(&str, f64)]) -> StepTrace {
     StepTrace {
         step: "kvm_binpack",
+        failed: false,
         took: Duration::from_millis(3),
         hosts_in: 3,
         hosts_out: 3,

@@ -33,12 +33,8 @@ pub(super) fn run<B: Backend>(api: &Api<B>, incoming: Incoming) -> Result<Respon
         global_request_id: incoming.global_request_id,
         result: result.clone(),
     });
-    let result = result.and_then(|answer| match failed(&request, &answer) {
-        Some(error) => Err(error),
-        None => Ok(answer),
-    });
     report(&request, &result);
-    Ok(hosts(&*result?))
+    Ok(hosts(&request, &*result?))
 }
 
 fn ask<B: Backend>(api: &Api<B>, request: &Request) -> Result<Answer, SchedulerError> {
@@ -49,26 +45,13 @@ fn ask<B: Backend>(api: &Api<B>, request: &Request) -> Result<Answer, SchedulerE
         now: (api.surroundings.now)(),
         chance: (api.surroundings.chance)(),
         guest: guest.as_ref(),
+        explain: request.options.explain || api.backend.remembers(request),
         stopwatch: Some(&watch),
     })?;
     if let Ok(pipeline) = request.pipeline_name() {
         api.metrics.ran(pipeline, &answer, watch.elapsed());
     }
     Ok(answer)
-}
-
-/// A filter that could not do its work is an error for callers of our own kind, and an empty list for Nova (U37).
-fn failed(request: &Request, answer: &Answer) -> Option<SchedulerError> {
-    let internal = matches!(
-        request.intent(),
-        Some(
-            Intent::ReserveForCommittedResource
-                | Intent::ReserveForFailover
-                | Intent::ReuseFailoverReservation
-                | Intent::CapacityProbe
-        )
-    );
-    answer.decision.failed.clone().filter(|_| internal)
 }
 
 fn report(request: &Request, result: &Result<Arc<Answer>, SchedulerError>) {
@@ -94,8 +77,9 @@ fn report(request: &Request, result: &Result<Arc<Answer>, SchedulerError>) {
     }
 }
 
-fn hosts(answer: &Answer) -> Response {
-    let mut response = Response::new(Body::from(wire::encode_answer(answer)));
+fn hosts(request: &Request, answer: &Answer) -> Response {
+    let body = wire::encode_answer(answer, request.options.explain);
+    let mut response = Response::new(Body::from(body));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

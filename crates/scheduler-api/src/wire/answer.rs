@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use super::{fill::members, incoming::read};
 
-/// The body of an answer with 200, newline included.
-pub fn encode_answer(answer: &Answer) -> Vec<u8> {
+/// The body of an answer with 200, newline included. Only with `explain` it has more than Nova takes.
+pub fn encode_answer(answer: &Answer, explain: bool) -> Vec<u8> {
     let mut body = json!({"hosts": answer.hosts});
-    if let Some(explanation) = &answer.explanation {
+    if explain {
         let removed = answer.decision.removed.removed.iter();
         body["filtered"] = removed.map(|(name, count)| (name.step.to_owned(), Value::from(*count))).collect();
-        body["explanation"] = explained(explanation);
+        body["explanation"] = answer.explanation.as_ref().map(explained).unwrap_or_default();
     }
     let mut text = body.to_string().into_bytes();
     text.push(b'\n');

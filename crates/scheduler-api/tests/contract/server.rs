@@ -13,6 +13,7 @@ use std::{
 use berth_scheduler::{BuiltIn, Guest, Request};
 use berth_scheduler_api::{
     Backend, Forward, Outcome, Role,
+    metrics::ApiMetrics,
     server::{Api, ApiLimits, PATH, Surroundings, router},
 };
 use berth_telemetry::metrics::Metrics;
@@ -34,7 +35,8 @@ impl Server {
         let surroundings = Surroundings { now: Arc::new(|| Duration::ZERO), chance: Arc::new(|| 0) };
         let metrics = Metrics::new(&BTreeMap::new()).unwrap();
         let forward = Forward::new("follower").unwrap();
-        let api = Api::new(process, forward, surroundings, ApiLimits::default(), &metrics).unwrap();
+        let counted = ApiMetrics::register(&metrics, process.scheduler()).unwrap();
+        let api = Api::new(process, forward, surroundings, ApiLimits::default(), counted);
         tokio::spawn(async move { axum::serve(listener, router(Arc::new(api))).await.unwrap() });
         Self { scheduler, address, has_decided }
     }
@@ -78,6 +80,10 @@ impl Backend for Process {
 
     fn guest(&self, _: &Request) -> Option<Guest> {
         None
+    }
+
+    fn remembers(&self, request: &Request) -> bool {
+        !request.options.read_only
     }
 
     fn decided(&self, outcome: Outcome) {

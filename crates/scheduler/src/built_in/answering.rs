@@ -18,7 +18,7 @@ impl Inner {
         request.options.validate()?;
         self.expire(call.now);
         let (decision, explanation) = self.aside(request, |inner| inner.consider(call))?;
-        if let Some(error) = decision.failed.as_ref().filter(|_| is_internal(request)) {
+        if let Some(error) = decision.failed.as_ref().filter(|_| request.intent().is_some_and(Intent::is_internal)) {
             return Err(error.clone());
         }
         let hosts = shortlist(request, &self.settings.answers, &decision, call.chance);
@@ -42,7 +42,7 @@ impl Inner {
     fn consider(&self, call: &Call<'_>) -> Result<(Decision, Option<Explanation>), SchedulerError> {
         let request = call.request;
         let decision = self.timed(&untrimmed(request, &self.settings.answers), Scope::Request, call.stopwatch)?;
-        let explanation = request.options.explain.then(|| self.explain(request)).transpose()?;
+        let explanation = call.explain.then(|| self.explain(request)).transpose()?;
         Ok((decision, explanation))
     }
 
@@ -82,17 +82,6 @@ fn time_to_live(request: &Request, settings: &AnswerSettings) -> Duration {
     } else {
         settings.instance_ttl
     }
-}
-
-/// Requests of controllers: to them a filter that failed is an error, to Nova it is an empty list (U37).
-fn is_internal(request: &Request) -> bool {
-    request.intent().is_some_and(|intent| match intent {
-        Intent::ReserveForFailover
-        | Intent::ReuseFailoverReservation
-        | Intent::ReserveForCommittedResource
-        | Intent::CapacityProbe => true,
-        Intent::Create | Intent::Rebuild | Intent::Resize | Intent::LiveMigration | Intent::Evacuate => false,
-    })
 }
 
 /// The hosts that an answer may hold, when it is limited to those of the request.

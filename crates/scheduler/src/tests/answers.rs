@@ -7,7 +7,7 @@ use super::*;
 use crate::{Answer, AnswerSettings, Call, Candidates, Options, Outcome, Placed, ReservationType, Scheduler};
 
 pub(super) fn call(request: &Request) -> Call<'_> {
-    Call { request, now: Duration::ZERO, chance: 0, guest: None, stopwatch: None }
+    Call { request, now: Duration::ZERO, chance: 0, guest: None, explain: request.options.explain, stopwatch: None }
 }
 
 pub(super) fn at(seconds: u64, request: &Request) -> Call<'_> {

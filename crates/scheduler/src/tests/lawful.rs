@@ -239,7 +239,7 @@ impl World {
     }
 
     fn ask(&mut self, request: &Request, guest: Option<&Guest>) -> Option<(HostName, Option<Booking>)> {
-        let call = Call { request, now: self.now, chance: 0, guest, stopwatch: None };
+        let call = Call { request, now: self.now, chance: 0, guest, explain: false, stopwatch: None };
         let answer = self.scheduler.answer(&call).unwrap();
         for key in answer.woken {
             let (slot, host) = self.asks.get(&key).map(|slot| (slot.clone(), now(self.scheduler.place(slot)))).unwrap();

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
+use crate::metrics::ApiMetrics;
 use crate::server::{Api, ApiLimits, Forwarder, PATH, Surroundings, router};
 use crate::{Backend, Outcome, Role};
 
@@ -42,6 +43,10 @@ impl Backend for Process {
 
     fn guest(&self, _: &berth_scheduler::Request) -> Option<Guest> {
         None
+    }
+
+    fn remembers(&self, request: &berth_scheduler::Request) -> bool {
+        !request.options.read_only
     }
 
     fn decided(&self, outcome: Outcome) {
@@ -92,7 +97,8 @@ pub(super) fn with(limits: ApiLimits, leader: Option<(StatusCode, &'static str)>
     };
     let forwarded = Forwarded::default();
     let (elsewhere, surroundings) = (Elsewhere(leader, forwarded.clone()), Surroundings::since(Instant::now()));
-    let api = Api::new(process, elsewhere, surroundings, limits, &metrics).unwrap();
+    let counted = ApiMetrics::register(&metrics, process.scheduler()).unwrap();
+    let api = Api::new(process, elsewhere, surroundings, limits, counted);
     Setting { api: Arc::new(api), metrics, forwarded }
 }
 
