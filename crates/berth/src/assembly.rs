@@ -8,9 +8,11 @@ mod controllers;
 mod events;
 mod memory;
 mod metrics;
+mod nova;
 mod upkeep;
 
 pub use controllers::{Controllers, Environment, Order, Work};
 pub use events::{Queues, Stores};
-pub use memory::Memory;
+pub use memory::{Memory, MemorySettings};
 pub use metrics::OperatorMetrics;
+pub use nova::{Deciding, Nova};

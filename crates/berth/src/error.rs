@@ -48,6 +48,13 @@ pub enum Error {
         /// Which part.
         part: &'static str,
     },
+    /// A client of HTTP could not be made.
+    #[error("requests cannot be sent to other processes")]
+    Client {
+        /// What happened.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The runtime could not be started.
     #[error("the process cannot start its threads")]
     Runtime {

@@ -3,6 +3,7 @@
 //! The order is: logs, configuration, probes (alive, not ready), the clusters and whether they are fit, stores, leadership,
 //! controllers. What cannot work is said in one line each and ends the process before anything is written.
 
+mod apis;
 mod checks;
 mod home;
 mod leading;
@@ -11,10 +12,11 @@ mod remotes;
 
 use std::{cell::OnceCell, convert::Infallible, sync::Arc, time::Duration};
 
+use apis::Apis;
 use berth_cluster::{Cluster, Clusters, Events, Fitness, Need, Routes, watch_fitness};
 use berth_core::ClusterName;
 use berth_http::{Address, Readiness, Server, health, metrics::router as metrics_router};
-use berth_scheduler::{Settings, TieBreak};
+use berth_scheduler::{AnswerSettings, Settings, TieBreak};
 use berth_telemetry::{
     clock::SystemClock,
     config::{self, Configuration, Controller, Files},
@@ -30,7 +32,7 @@ use tracing::{info, warn};
 
 use crate::{
     args::{LogArguments, OperatorArguments},
-    assembly::{Controllers, Environment, Memory, OperatorMetrics, Order},
+    assembly::{Controllers, Environment, Memory, MemorySettings, OperatorMetrics, Order},
     error::Error,
     watchdog,
 };
@@ -67,7 +69,7 @@ fn wanted_logs(arguments: &LogArguments) -> Wanted {
 async fn operate(arguments: &OperatorArguments, configuration: &Configuration) -> Result<(), Error> {
     let stop = shutdown::on_signals()?;
     let routes = Routes::new(&configuration.api_servers);
-    let memory = Memory::new(scheduler_settings(configuration), &routes);
+    let memory = Memory::new(memory_settings(configuration), &routes);
     let registry = Metrics::new(&configuration.common.metric_labels)?;
     let metrics = OperatorMetrics::register(&registry, &memory)?;
     let (parts, mut ends) = Parts::new(stop.clone());
@@ -96,7 +98,21 @@ fn scheduler_settings(configuration: &Configuration) -> Settings {
         config::TieBreak::Hash => TieBreak::Hash,
         config::TieBreak::Name => TieBreak::Name,
     };
-    Settings { tie_break, ..Settings::default() }
+    let keys = &configuration.scheduler;
+    let answers = AnswerSettings {
+        limit_to_request: keys.nova_limit_hosts_to_request,
+        shuffle_first: keys.evacuation_shuffle_k,
+        slot_ttl: keys.assume_ttl_reservation,
+        instance_ttl: keys.assume_ttl_instance,
+    };
+    Settings { tie_break, answers, ..Settings::default() }
+}
+
+/// Without its controller no Pipeline objects are followed.
+fn memory_settings(configuration: &Configuration) -> MemorySettings {
+    let enabled = configuration.enabled_controllers.contains(&Controller::NovaPipelines);
+    let pipelines = if enabled { configuration.scheduler.pipelines } else { config::Pipelines::BuiltIn };
+    MemorySettings { scheduler: scheduler_settings(configuration), pipelines }
 }
 
 /// Opens the probes and the metrics before anything else, so that a start that takes long can be watched.
@@ -142,11 +158,18 @@ impl Process<'_> {
         synced.ready();
         let showing = home::watch(self.memory.stores.clone(), synced, self.parts.stop.clone());
         self.parts.spawn_endless("the state of the home cluster", showing);
-        let leading = self.leading.get_or_init(|| self.leading(clusters.home()));
+        let apis = Apis::listen(self.arguments, self.configuration, ready).await?;
+        let address = apis.base_url(self.arguments.kubeconfig.as_deref()).await;
+        let leading = self.leading.get_or_init(|| self.leading(clusters.home(), address));
+        let environment = self.environment(&clusters, leading)?;
+        let deciding = leading.deciding();
+        apis.serve(&self.memory, &environment, &deciding, &self.parts)?;
         if leading.acquired().await {
             self.take_over().await;
         }
-        self.start(&clusters, leading);
+        self.memory.pipelines.loaded().await;
+        self.start(&environment);
+        deciding.begin();
         Err(leading.lost().await)
     }
 
@@ -198,10 +221,10 @@ impl Process<'_> {
         Ok(())
     }
 
-    fn leading(&self, home: &Cluster) -> Leading {
+    fn leading(&self, home: &Cluster, address: Option<String>) -> Leading {
         if self.arguments.leader_elect {
             let name = &self.configuration.common.leader_election_id;
-            Leading::elected(home, name, self.metrics.cluster.lease.clone())
+            Leading::elected(home, name, address, self.metrics.cluster.lease.clone())
         } else {
             self.metrics.cluster.lease.leads(true);
             Leading::alone()
@@ -222,30 +245,36 @@ impl Process<'_> {
         }
     }
 
-    /// Starts the controllers.
-    fn start(&self, clusters: &Clusters, leading: &Leading) {
+    /// What controllers and APIs need besides the memory. The publisher of events runs from now on.
+    fn environment(&self, clusters: &Clusters, leading: &Leading) -> Result<Environment<'_>, Error> {
         let (fence, counted) = (leading.fence(), self.metrics.cluster.events.clone());
         let (events, publishing) = Events::new(clusters, Some(hostname()), counted, self.parts.stop.clone());
         let events = events.fenced(fence.clone());
         self.parts.spawn_endless("the publisher of events", publishing);
-        let (stores, laws) = (self.memory.stores.clone(), self.metrics.laws.clone());
-        let watch = watchdog::watch_laws(stores, watchdog::INTERVAL, laws, self.parts.stop.clone());
-        self.parts.spawn_endless("the watch over the laws", watch);
-        if !self.configuration.enabled_controllers.contains(&Controller::CommittedResources) {
-            return;
-        }
-        let environment = Environment {
+        Ok(Environment {
             configuration: self.configuration,
             clusters: clusters.clone(),
             routes: self.routes.clone(),
             fence,
             events,
             clock: Arc::new(SystemClock),
+            scheduler: Arc::new(apis::scheduler(self.arguments, self.configuration, &self.memory)?),
             ids: FreshIds::random(),
             metrics: &self.metrics,
-        };
-        let controllers = Controllers::new(&self.memory, &environment);
-        for (name, work) in controllers.work(&self.memory, &self.metrics, &self.parts.stop, Order::Any) {
+        })
+    }
+
+    /// Starts the controllers.
+    fn start(&self, environment: &Environment<'_>) {
+        let (stores, laws) = (self.memory.stores.clone(), self.metrics.laws.clone());
+        let watch = watchdog::watch_laws(stores, watchdog::INTERVAL, laws, self.parts.stop.clone());
+        self.parts.spawn_endless("the watch over the laws", watch);
+        let controllers = Controllers::new(&self.memory, environment);
+        let work = controllers.work(&self.memory, &self.metrics, &self.parts.stop, Order::Any);
+        if work.is_empty() {
+            return;
+        }
+        for (name, work) in work {
             self.parts.spawn_endless(name, work);
         }
         info!("the controllers run");

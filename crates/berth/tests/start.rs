@@ -153,12 +153,6 @@ fn what_is_not_part_of_this_version_is_refused_in_one_line() {
         &["--metrics-bind-address=127.0.0.1:0"],
         &["--metrics-secure is not part of this version: pass --metrics-secure=false"],
     );
-    let elsewhere = "http://scheduler.example:8080/scheduler/nova/external";
-    let keys = json!({ "committedResourceReservationController": { "schedulerURL": elsewhere } });
-    refuses(
-        &[&config(folder.path(), &keys)],
-        &["committedResourceReservationController.schedulerURL is not part of this version: remove the key"],
-    );
 }
 
 #[test]

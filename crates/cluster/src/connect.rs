@@ -138,6 +138,13 @@ impl Cluster {
     }
 }
 
+/// Host and port of the API server that [`Cluster::connect`] would talk to; `None` when there is no usable configuration.
+pub async fn home_server(kubeconfig: Option<&Path>) -> Option<(String, u16)> {
+    let url = configured(kubeconfig, "").await.ok()?.cluster_url;
+    let port = url.port_u16().unwrap_or(if url.scheme_str() == Some("http") { 80 } else { 443 });
+    Some((url.host()?.to_owned(), port))
+}
+
 async fn configured(kubeconfig: Option<&Path>, user_agent: &str) -> Result<Config, ConnectError> {
     let mut config = match kubeconfig {
         Some(path) => from_file(path).await?,

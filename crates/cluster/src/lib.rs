@@ -37,7 +37,7 @@ pub use chain::chain;
 pub use class::{Class, Classified};
 pub use clusters::Clusters;
 pub use conflicts::watch_conflicts;
-pub use connect::{Cluster, ConnectError};
+pub use connect::{Cluster, ConnectError, home_server};
 pub use controller::{ControllerOptions, Next, Pick, Retry, Wakeups, run, run_in_order};
 pub use difference::difference;
 pub use events::{Event, EventKind, Events};

@@ -1,6 +1,6 @@
 //! The controllers of commitments and of slots, with everything that they need, and the order in which their keys wait.
 
-use std::{error::Error, future::Future, pin::Pin, sync::Arc};
+use std::{collections::BTreeSet, error::Error, future::Future, pin::Pin, sync::Arc};
 
 use berth_cluster::{
     Classified, Clusters, ControllerOptions, Events, Fence, FlavorGroupsCache, Kind, Next, ObjectKey, Pick, Routes,
@@ -9,8 +9,13 @@ use berth_cluster::{
 use berth_committed_resource::{CommittedResourceController, Delays, Limits, Settings};
 use berth_core::SlotKey;
 use berth_reservation::{Parts, ReservationController};
-use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice, WakeSlots};
-use berth_telemetry::{clock::Clock, config::Configuration, ids::FreshIds};
+use berth_scheduler::{NoDomainNames, PipelineChoice, WakeSlots};
+use berth_scheduler_api::{Chosen, pipelines::PipelineController};
+use berth_telemetry::{
+    clock::Clock,
+    config::{Configuration, Controller},
+    ids::FreshIds,
+};
 use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
@@ -33,6 +38,8 @@ pub struct Environment<'a> {
     pub events: Events,
     /// The wall clock.
     pub clock: Arc<dyn Clock>,
+    /// Who finds hosts for slots.
+    pub scheduler: Arc<Chosen>,
     /// Ids of requests.
     pub ids: FreshIds,
     /// What is counted.
@@ -47,11 +54,13 @@ pub enum Order {
     Picked(Box<dyn FnMut() -> Pick + Send>),
 }
 
-/// Both controllers. Clones share them.
+/// The controllers. Clones share them.
 #[derive(Clone)]
 pub struct Controllers {
-    commitments: Arc<CommittedResourceController<BuiltIn, NoDomainNames>>,
-    slots: Arc<ReservationController<BuiltIn, NoDomainNames>>,
+    enabled: BTreeSet<Controller>,
+    commitments: Arc<CommittedResourceController<Chosen, NoDomainNames>>,
+    slots: Arc<ReservationController<Chosen, NoDomainNames>>,
+    pipelines: Arc<PipelineController>,
 }
 
 impl Controllers {
@@ -59,12 +68,14 @@ impl Controllers {
     pub fn new(memory: &Memory, environment: &Environment<'_>) -> Self {
         let flavor_groups = FlavorGroupsCache::new(memory.stores.knowledges.clone());
         Self {
+            enabled: environment.configuration.enabled_controllers.clone(),
             commitments: Arc::new(commitments(memory, environment, flavor_groups.clone())),
             slots: Arc::new(slots(memory, environment, flavor_groups)),
+            pipelines: Arc::new(pipeline_conditions(memory, environment)),
         }
     }
 
-    /// The work of both, until `stop`. To be begun when the stores have synced.
+    /// The work of those that are enabled, until `stop`. To be begun when the stores have synced.
     pub fn work(
         &self,
         memory: &Memory,
@@ -72,8 +83,18 @@ impl Controllers {
         stop: &CancellationToken,
         order: Order,
     ) -> Vec<Work> {
-        let (stores, queues) = (&memory.stores, &memory.queues);
         let mut queueing = Queueing { metrics, stop, order };
+        let mut work = Vec::new();
+        if self.enabled.contains(&Controller::CommittedResources) {
+            work.extend(self.of_commitments(memory, &mut queueing));
+        }
+        if self.enabled.contains(&Controller::NovaPipelines) {
+            work.push(self.of_pipelines(memory, &mut queueing));
+        }
+        work
+    }
+
+    fn of_commitments(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> [Work; 2] {
         let controller = self.commitments.clone();
         let look = move |key| {
             let controller = controller.clone();
@@ -86,7 +107,17 @@ impl Controllers {
             async move { controller.look(key).await }
         };
         let slots = queueing.queue("commitment-reservation", &queues.slots, &stores.reservations, look);
-        vec![("the controller of commitments", commitments), ("the controller of slots", slots)]
+        [("the controller of commitments", commitments), ("the controller of slots", slots)]
+    }
+
+    fn of_pipelines(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> Work {
+        let controller = self.pipelines.clone();
+        let look = move |key| {
+            let controller = controller.clone();
+            async move { controller.look(key).await }
+        };
+        let pipelines = queueing.queue("nova-pipeline", &queues.pipelines, &stores.pipelines, look);
+        ("the controller of pipelines", pipelines)
     }
 }
 
@@ -128,24 +159,24 @@ impl Queueing<'_> {
 /// Everything that there is when a controller begins is looked at.
 fn begin<K: Kind>(wakeups: &Wakeups, store: &Store<K>) {
     wakeups.open();
-    for entry in store.all() {
-        wakeups.wake(&entry.key);
-    }
+    let known = store.all().into_iter().map(|entry| entry.key);
+    let malformed = store.malformed().into_iter().map(|malformed| malformed.key);
+    known.chain(malformed).for_each(|key| wakeups.wake(&key));
 }
 
 fn commitments(
     memory: &Memory,
     environment: &Environment<'_>,
     flavor_groups: FlavorGroupsCache,
-) -> CommittedResourceController<BuiltIn, NoDomainNames> {
-    let Memory { stores, scheduler, .. } = memory;
+) -> CommittedResourceController<Chosen, NoDomainNames> {
+    let stores = &memory.stores;
     CommittedResourceController {
         commitments: environment.writer(&stores.commitments),
         reservations: environment.writer(&stores.reservations),
         hypervisors: stores.hypervisors.clone(),
         routes: environment.routes.clone(),
         flavor_groups,
-        scheduler: scheduler.clone(),
+        scheduler: environment.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: environment.clock.clone(),
         events: environment.events.clone(),
@@ -160,15 +191,15 @@ fn slots(
     memory: &Memory,
     environment: &Environment<'_>,
     flavor_groups: FlavorGroupsCache,
-) -> ReservationController<BuiltIn, NoDomainNames> {
-    let Memory { stores, scheduler, .. } = memory;
+) -> ReservationController<Chosen, NoDomainNames> {
+    let stores = &memory.stores;
     ReservationController::new(Parts {
         reservations: environment.writer(&stores.reservations),
         commitments: stores.commitments.clone(),
         hypervisors: stores.hypervisors.clone(),
         routes: environment.routes.clone(),
         flavor_groups,
-        scheduler: scheduler.clone(),
+        scheduler: environment.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: environment.clock.clone(),
         events: environment.events.clone(),
@@ -179,8 +210,12 @@ fn slots(
     })
 }
 
+fn pipeline_conditions(memory: &Memory, environment: &Environment<'_>) -> PipelineController {
+    PipelineController::new(environment.writer(&memory.stores.pipelines), environment.clock.clone())
+}
+
 impl Environment<'_> {
-    fn writer<K: Kind>(&self, store: &Store<K>) -> Writer<K> {
+    pub(super) fn writer<K: Kind>(&self, store: &Store<K>) -> Writer<K> {
         let counted = self.metrics.cluster.writes.clone();
         Writer::new(store.clone(), self.clusters.clone()).fenced(self.fence.clone()).counted(counted)
     }

@@ -8,8 +8,9 @@ use berth_core::{
     Bytes, Cores, Resources, SlotKey,
     reservation::{Reservation, ReservationKind},
 };
-use berth_crds::{self as crds, CommittedResource, Hypervisor, Knowledge, facts, labels};
+use berth_crds::{self as crds, CommittedResource, Hypervisor, Knowledge, Pipeline, facts, labels};
 use berth_scheduler::{BuiltIn, Scheduler};
+use berth_scheduler_api::pipelines::PipelineController;
 use serde_json::Value;
 
 /// The stores of the operator.
@@ -23,6 +24,8 @@ pub struct Stores {
     pub hypervisors: Store<Hypervisor>,
     /// The flavor groups.
     pub knowledges: Store<Knowledge>,
+    /// Pipelines; the kind need not be installed.
+    pub pipelines: Store<Pipeline>,
 }
 
 /// The queues of the controllers.
@@ -32,18 +35,20 @@ pub struct Queues {
     pub commitments: Arc<Wakeups>,
     /// Of the controller of slots.
     pub slots: Arc<Wakeups>,
+    /// Of the controller of pipelines.
+    pub pipelines: Arc<Wakeups>,
 }
 
 impl Default for Queues {
     fn default() -> Self {
-        Self { commitments: Wakeups::new(), slots: Wakeups::new() }
+        Self { commitments: Wakeups::new(), slots: Wakeups::new(), pipelines: Wakeups::new() }
     }
 }
 
 impl Queues {
     /// Queues that collect nothing before their controllers run.
     pub(super) fn closed() -> Self {
-        Self { commitments: Wakeups::closed(), slots: Wakeups::closed() }
+        Self { commitments: Wakeups::closed(), slots: Wakeups::closed(), pipelines: Wakeups::closed() }
     }
 
     pub(crate) fn wake_slots(&self, slots: &[SlotKey]) {
@@ -59,6 +64,8 @@ pub(super) fn connect(stores: &Stores, scheduler: &Arc<BuiltIn>, queues: &Queues
     inform_of_reservations(stores, scheduler, queues);
     wake_commitments(stores, queues);
     wake_slots(stores, queues);
+    let queue = queues.pipelines.clone();
+    stores.pipelines.on_change(move |change| wake_all(&queue, PipelineController::wake(change)));
 }
 
 /// The scheduler knows hosts by name. When several clusters have one of a name, that one counts which is in the cluster

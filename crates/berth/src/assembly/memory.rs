@@ -2,10 +2,14 @@
 
 use std::{collections::BTreeSet, future::Future, pin::Pin, sync::Arc, time::Duration};
 
-use berth_cluster::{Cluster, Clusters, Kind, RouteError, Routes, Store, StoreMetrics, feed, indexes, watch_conflicts};
+use berth_cluster::{
+    Cluster, Clusters, Kind, RouteError, Routes, Store, StoreMetrics, feed, feed_optional, indexes, watch_conflicts,
+};
 use berth_core::ClusterName;
-use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation};
+use berth_crds::{CommittedResource, Hypervisor, Knowledge, Pipeline, Reservation};
 use berth_scheduler::{BuiltIn, Settings};
+use berth_scheduler_api::pipelines::PipelineLoader;
+use berth_telemetry::config;
 use futures::future::join4;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -17,6 +21,21 @@ use super::{
     upkeep::{Upkeep, follows},
 };
 
+/// What a memory is made with.
+pub struct MemorySettings {
+    /// Of the scheduler.
+    pub scheduler: Settings,
+    /// Which pipelines exist.
+    pub pipelines: config::Pipelines,
+}
+
+impl Default for MemorySettings {
+    /// A scheduler as it is shipped, which looks for Pipeline objects as well.
+    fn default() -> Self {
+        Self { scheduler: Settings::default(), pipelines: config::Pipelines::BuiltInAndCrd }
+    }
+}
+
 /// The memory of one process. Clones share it.
 #[derive(Clone)]
 pub struct Memory {
@@ -26,20 +45,24 @@ pub struct Memory {
     pub scheduler: Arc<BuiltIn>,
     /// The keys that wait for a look.
     pub queues: Queues,
+    /// What gives the scheduler its pipelines.
+    pub pipelines: PipelineLoader,
     began: Instant,
 }
 
 impl Memory {
     /// An empty memory, with everything connected that is to hear of changes.
-    pub fn new(settings: Settings, routes: &Routes) -> Self {
+    pub fn new(MemorySettings { scheduler, pipelines }: MemorySettings, routes: &Routes) -> Self {
         let stores = Stores {
             commitments: Store::new(indexes::COMMITMENT_INDEXES),
             reservations: Store::new(indexes::RESERVATION_INDEXES),
             hypervisors: Store::new(indexes::HYPERVISOR_INDEXES),
             knowledges: Store::new(&[]),
+            pipelines: Store::new(&[]),
         };
-        let scheduler = Arc::new(BuiltIn::new(settings));
-        let memory = Self { stores, scheduler, queues: Queues::closed(), began: Instant::now() };
+        let scheduler = Arc::new(BuiltIn::new(scheduler));
+        let pipelines = PipelineLoader::new(&stores.pipelines, pipelines, scheduler.clone());
+        let memory = Self { stores, scheduler, queues: Queues::closed(), pipelines, began: Instant::now() };
         connect(&memory.stores, &memory.scheduler, &memory.queues, routes);
         memory
     }
@@ -54,7 +77,7 @@ impl Memory {
         stale_after: Duration,
         stop: &CancellationToken,
     ) -> Result<Vec<Work>, RouteError> {
-        let Stores { commitments, reservations, hypervisors, knowledges } = &self.stores;
+        let Stores { commitments, reservations, hypervisors, knowledges, .. } = &self.stores;
         let conflicts = &metrics.cluster.conflicts;
         watch_conflicts(commitments, conflicts.clone());
         watch_conflicts(reservations, conflicts.clone());
@@ -64,6 +87,7 @@ impl Memory {
         work.extend(feeding.all::<Hypervisor>("the watch of hosts", hypervisors)?);
         work.extend(feeding.all::<Reservation>("the watch of reservations", reservations)?);
         work.extend(feeding.all::<CommittedResource>("the watch of commitments", commitments)?);
+        work.extend(feeding.pipelines(&self.stores.pipelines, self.pipelines.follows_objects()));
         let upkeep = Upkeep { memory: self.clone(), stale_after, metrics: metrics.upkeep.clone() };
         work.push(("the upkeep of the scheduler", Box::pin(upkeep.work(stop.clone()))));
         Ok(work)
@@ -71,7 +95,7 @@ impl Memory {
 
     /// Waits until the first list of every kind in `cluster` that it serves is complete.
     pub async fn synced(&self, cluster: &ClusterName) {
-        let Stores { commitments, reservations, hypervisors, knowledges } = &self.stores;
+        let Stores { commitments, reservations, hypervisors, knowledges, .. } = &self.stores;
         let all = join4(
             synced(commitments, cluster),
             synced(reservations, cluster),
@@ -84,7 +108,7 @@ impl Memory {
     /// Reads everything anew (decision D10, take-over). After `patience` it goes on without the clusters that have not
     /// answered, which it gives: nothing is decided about their zones until they have.
     pub async fn read_anew(&self, patience: Duration) -> BTreeSet<ClusterName> {
-        let Stores { commitments, reservations, hypervisors, knowledges } = &self.stores;
+        let Stores { commitments, reservations, hypervisors, knowledges, .. } = &self.stores;
         commitments.relist();
         reservations.relist();
         hypervisors.relist();
@@ -105,6 +129,11 @@ impl Memory {
     /// The monotonic time since this memory began: what the scheduler is told as "now".
     pub fn now(&self) -> Duration {
         self.began.elapsed()
+    }
+
+    /// When it began.
+    pub fn began(&self) -> Instant {
+        self.began
     }
 
     /// The clusters whose hosts the scheduler offers.
@@ -142,6 +171,14 @@ impl Feeding<'_> {
         let serving = self.routes.clusters::<K>()?;
         let clusters = serving.iter().filter_map(|cluster| self.clusters.get(cluster));
         Ok(clusters.map(|cluster| (name, self.one(store, cluster))).collect())
+    }
+
+    /// Pipelines live in the home cluster, if they are to be followed and the kind is served there.
+    fn pipelines(&self, store: &Store<Pipeline>, wanted: bool) -> Option<Work> {
+        let serving = self.routes.clusters::<Pipeline>().ok().filter(|_| wanted)?;
+        let home = serving.contains(&ClusterName::home()).then(|| self.clusters.home().clone())?;
+        let work = feed_optional(store.clone(), home, self.stop.clone(), self.metrics.clone());
+        Some(("the watch of pipelines", Box::pin(work)))
     }
 
     fn one<K: Kind>(&self, store: &Store<K>, cluster: &Cluster) -> Pin<Box<dyn Future<Output = ()> + Send>> {

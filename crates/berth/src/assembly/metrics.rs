@@ -7,9 +7,10 @@ use berth_committed_resource::CommitmentMetrics;
 use berth_http::metrics::HttpMetrics;
 use berth_reservation::ReservationMetrics;
 use berth_scheduler::BuiltIn;
+use berth_scheduler_api::{history::HistoryMetrics, metrics::ApiMetrics, tracking::BookingMetrics};
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 
-use super::{Memory, upkeep::UpkeepMetrics};
+use super::{Memory, MemorySettings, upkeep::UpkeepMetrics};
 use crate::watchdog::LawMetrics;
 
 const BUILD: Metric = Metric {
@@ -53,22 +54,33 @@ pub struct OperatorMetrics {
     pub reservations: ReservationMetrics,
     /// The watch over the laws.
     pub laws: LawMetrics,
+    /// The scheduler API.
+    pub api: ApiMetrics,
+    /// VMs that are written into slots.
+    pub bookings: BookingMetrics,
+    /// Decisions that are remembered.
+    pub histories: HistoryMetrics,
     /// The upkeep of the scheduler.
     pub upkeep: UpkeepMetrics,
 }
 
 impl OperatorMetrics {
     /// Registers everything; once per process.
-    pub fn register(metrics: &Metrics, Memory { stores, scheduler, .. }: &Memory) -> Result<Self, MetricsError> {
+    pub fn register(metrics: &Metrics, memory: &Memory) -> Result<Self, MetricsError> {
+        let Memory { stores, scheduler, pipelines, .. } = memory;
         let version = vec![env!("CARGO_PKG_VERSION").to_owned()];
         metrics.computed(&BUILD, move || vec![(version.clone(), 1.0)])?;
         scheduler_metrics(metrics, scheduler)?;
+        pipelines.register(metrics)?;
         Ok(Self {
             cluster: ClusterMetrics::register(metrics)?,
             http: HttpMetrics::register(metrics)?,
             commitments: CommitmentMetrics::register(metrics, stores.commitments.clone())?,
             reservations: ReservationMetrics::register(metrics, &stores.reservations)?,
             laws: LawMetrics::register(metrics)?,
+            api: ApiMetrics::register(metrics, scheduler)?,
+            bookings: BookingMetrics::register(metrics)?,
+            histories: HistoryMetrics::register(metrics)?,
             upkeep: UpkeepMetrics::register(metrics)?,
         })
     }
@@ -76,7 +88,7 @@ impl OperatorMetrics {
     /// Everything that an operator shows, for the documentation.
     pub fn all() -> Result<Vec<Metric>, MetricsError> {
         let metrics = Metrics::new(&std::collections::BTreeMap::new())?;
-        Self::register(&metrics, &Memory::new(berth_scheduler::Settings::default(), &Routes::home_only()))?;
+        Self::register(&metrics, &Memory::new(MemorySettings::default(), &Routes::home_only()))?;
         Ok(metrics.registered())
     }
 }

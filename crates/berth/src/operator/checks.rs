@@ -3,14 +3,11 @@
 
 use berth_cluster::{Kind, Need, Routes, Verb};
 use berth_core::ClusterName;
-use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation};
-use berth_telemetry::config::{Configuration, Controller, SchedulerUrl};
+use berth_crds::{CommittedResource, History, Hypervisor, Knowledge, Pipeline, Reservation};
+use berth_telemetry::config::{Configuration, Controller, Pipelines};
 use tracing::{info, warn};
 
 use crate::{args::OperatorArguments, error::Error};
-
-/// Port and path of our own scheduler API: the reference's chart points there, which means the built-in scheduler (U46).
-const OWN_SCHEDULER: [&str; 4] = ["localhost", "127.0.0.1", "[::1]", "::1"];
 
 /// Refuses what is asked for and not part of this version, rather than pretending.
 pub(super) fn provided(arguments: &OperatorArguments, configuration: &Configuration) -> Result<(), Error> {
@@ -22,27 +19,14 @@ pub(super) fn provided(arguments: &OperatorArguments, configuration: &Configurat
     if arguments.metrics_secure && arguments.metrics_bind_address != "0" {
         return refuse("--metrics-secure", "pass --metrics-secure=false and restrict the port by network policy");
     }
-    if let SchedulerUrl::External(url) = &configuration.reservation_controller.scheduler {
-        if !is_own(url) {
-            let key = "committedResourceReservationController.schedulerURL";
-            return refuse(key, "remove the key to use the built-in scheduler");
-        }
-        info!(url, "schedulerURL points at this process: the built-in scheduler is used");
-    }
     remark(configuration);
     Ok(())
 }
 
-fn is_own(url: &str) -> bool {
-    let rest = url.strip_prefix("http://").unwrap_or_default();
-    rest.strip_suffix("/scheduler/nova/external")
-        .and_then(|host| host.strip_suffix(":8080"))
-        .is_some_and(|host| OWN_SCHEDULER.contains(&host))
-}
-
 /// Says what is configured and has no effect yet.
 fn remark(configuration: &Configuration) {
-    for controller in configuration.enabled_controllers.iter().filter(|one| **one != Controller::CommittedResources) {
+    let provided = [Controller::CommittedResources, Controller::NovaPipelines];
+    for controller in configuration.enabled_controllers.iter().filter(|one| !provided.contains(one)) {
         info!(controller = controller.name(), "not part of this version, not started");
     }
     if configuration.reservation_controller.keystone.is_some() {
@@ -70,6 +54,26 @@ pub(super) fn needs(configuration: &Configuration, routes: &Routes, cluster: &Cl
             vec![main, Need::status::<Reservation>(&[Verb::Patch]), Need::events()]
         }));
     }
+    if configuration.enabled_controllers.contains(&Controller::NovaPipelines) {
+        needs.extend(scheduler_needs(configuration, &serves));
+    }
+    needs
+}
+
+/// What the scheduler API reads and writes. Pipelines and histories need not be installed.
+fn scheduler_needs(configuration: &Configuration, serves: &Serves<'_>) -> Vec<Need> {
+    let mut needs = serves.one::<Reservation>(|| vec![Need::kind::<Reservation>(&[Verb::Patch]), Need::events()]);
+    needs.extend(serves.one::<History>(|| {
+        let main = Need::kind::<History>(&[Verb::Get, Verb::Create]).optional();
+        vec![main, Need::status::<History>(&[Verb::Patch]).optional(), Need::events()]
+    }));
+    let objects = configuration.scheduler.pipelines != Pipelines::BuiltIn && *serves.cluster == ClusterName::home();
+    if objects {
+        needs.extend(serves.one::<Pipeline>(|| {
+            let main = Need::kind::<Pipeline>(Verb::READ).optional();
+            vec![main, Need::status::<Pipeline>(&[Verb::Patch]).optional()]
+        }));
+    }
     needs
 }
 
@@ -88,25 +92,5 @@ impl Serves<'_> {
     fn one<K: Kind>(&self, needs: impl FnOnce() -> Vec<Need>) -> Vec<Need> {
         let serving = self.routes.clusters::<K>().unwrap_or_default();
         if serving.contains(self.cluster) { needs() } else { Vec::new() }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn u46_a_loopback_url_at_our_own_port_means_built_in() {
-        assert!(is_own("http://localhost:8080/scheduler/nova/external"));
-        assert!(is_own("http://127.0.0.1:8080/scheduler/nova/external"));
-        assert!(is_own("http://[::1]:8080/scheduler/nova/external"));
-        for other in [
-            "http://cortex-nova-scheduler:8080/scheduler/nova/external",
-            "http://localhost:8081/scheduler/nova/external",
-            "http://localhost:8080/other",
-            "https://localhost:8080/scheduler/nova/external",
-        ] {
-            assert!(!is_own(other), "{other}");
-        }
     }
 }

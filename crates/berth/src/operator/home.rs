@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::assembly::Stores;
 
-const EVERY: Duration = Duration::from_secs(2);
+pub(super) const EVERY: Duration = Duration::from_secs(2);
 
 /// Says which kinds are not followed until `stop`.
 pub(super) async fn watch(stores: Stores, component: Component, stop: CancellationToken) {
@@ -27,8 +27,8 @@ pub(super) async fn watch(stores: Stores, component: Component, stop: Cancellati
     }
 }
 
-fn unfollowed(Stores { commitments, reservations, hypervisors, knowledges }: &Stores) -> Vec<String> {
-    let all = [one(commitments), one(reservations), one(hypervisors), one(knowledges)];
+fn unfollowed(Stores { commitments, reservations, hypervisors, knowledges, pipelines }: &Stores) -> Vec<String> {
+    let all = [one(commitments), one(reservations), one(hypervisors), one(knowledges), one(pipelines)];
     all.into_iter().flatten().collect()
 }
 

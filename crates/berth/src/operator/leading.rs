@@ -12,32 +12,43 @@ use tokio::{
 use tracing::info;
 use uuid::Uuid;
 
-use crate::error::Error;
+use crate::{assembly::Deciding, error::Error};
 
 /// A cluster that does not answer the new leader within this time has to wait for its decisions.
 pub(super) const TAKE_OVER: Duration = Duration::from_secs(10);
 
 /// How this process comes to lead, and whether it still does.
 pub(super) struct Leading {
+    /// What this process is called.
+    me: String,
     election: Option<(Leadership, JoinHandle<Ended>)>,
 }
 
 impl Leading {
     /// Without an election the process leads, and nobody checks that it is the only one.
     pub(super) fn alone() -> Self {
-        Self { election: None }
+        Self { me: identity(), election: None }
     }
 
     /// Takes part in the election over the Lease `name` in the namespace that the process runs in.
-    pub(super) fn elected(home: &Cluster, name: &str, metrics: Arc<LeaseMetrics>) -> Self {
+    ///
+    /// `address` is where others reach the APIs of this process, if they do.
+    pub(super) fn elected(home: &Cluster, name: &str, address: Option<String>, metrics: Arc<LeaseMetrics>) -> Self {
         let namespace = home.client.default_namespace();
         let (namespace_of, name_of) = (namespace.to_owned(), name.to_owned());
         let clock = Arc::new(SystemClock);
-        let (identity, address) = (identity(), None);
+        let identity = identity();
+        let me = identity.clone();
         let candidate = Candidate { namespace: namespace_of, name: name_of, identity, address, clock, metrics };
         let (leadership, work) = Election::new(home, candidate);
         info!(lease = format!("{namespace}/{name}"), "takes part in the election of a leader");
-        Self { election: Some((leadership, tokio::spawn(work))) }
+        Self { me, election: Some((leadership, tokio::spawn(work))) }
+    }
+
+    /// Whether this process decides: not before it is told to begin.
+    pub(super) fn deciding(&self) -> Deciding {
+        let leadership = self.election.as_ref().map(|(leadership, _)| leadership.clone());
+        Deciding::new(leadership, &self.me)
     }
 
     /// What writers ask before they write.

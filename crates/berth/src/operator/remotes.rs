@@ -31,7 +31,7 @@ pub(super) async fn watch(
 }
 
 fn impairment(cluster: &ClusterName, stores: &Stores, fitness: &Fitness) -> Option<String> {
-    let Stores { commitments, reservations, hypervisors, knowledges } = stores;
+    let Stores { commitments, reservations, hypervisors, knowledges, .. } = stores;
     let unfit = fitness.problems_of(cluster);
     unfit
         .into_iter()

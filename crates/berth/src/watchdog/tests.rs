@@ -31,6 +31,7 @@ impl World {
             reservations: filled(RESERVATION_INDEXES, &home(), [slot(1)]),
             hypervisors: filled(HYPERVISOR_INDEXES, &home(), []),
             knowledges: filled(&[], &home(), []),
+            pipelines: filled(&[], &home(), []),
         };
         let registry = Metrics::new(&BTreeMap::new()).unwrap();
         let world = Self { stores, registry, stop: CancellationToken::new() };

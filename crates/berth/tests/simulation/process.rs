@@ -3,10 +3,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use berth::assembly::{Controllers, Environment, Memory, OperatorMetrics, Order};
+use berth::assembly::{Controllers, Environment, Memory, MemorySettings, OperatorMetrics, Order};
 use berth_cluster::{Candidate, Clusters, Election, Events, Fence, Pick, Routes};
 use berth_core::ClusterName;
-use berth_scheduler::Settings;
+use berth_scheduler_api::Chosen;
 use berth_telemetry::{clock::Clock, config::Configuration, ids::FreshIds, metrics::Metrics};
 use berth_testkit::{Gate, Random};
 use futures::future::join_all;
@@ -39,7 +39,7 @@ pub struct Process {
 impl Process {
     pub fn start(start: Start<'_>) -> Self {
         let Start { who, clusters, routes, configuration, clock, order, elected } = start;
-        let memory = Memory::new(Settings::default(), routes);
+        let memory = Memory::new(MemorySettings::default(), routes);
         let registry = Metrics::new(&[].into()).unwrap();
         let metrics = OperatorMetrics::register(&registry, &memory).unwrap();
         let (gate, stop, mut tasks) = (Gate::default(), CancellationToken::new(), JoinSet::new());
@@ -67,6 +67,7 @@ impl Process {
             fence,
             events,
             clock,
+            scheduler: Arc::new(Chosen::BuiltIn(memory.scheduler.clone())),
             ids: FreshIds::counted(),
             metrics: &metrics,
         };

@@ -49,11 +49,16 @@ impl PipelineLoader {
         loader
     }
 
+    /// Whether Pipeline objects count at all.
+    pub fn follows_objects(&self) -> bool {
+        self.mode != config::Pipelines::BuiltIn
+    }
+
     /// Resolves when the pipelines are those of the objects (ruling U23): at once when objects do not count, otherwise
     /// when all of them are known, or when it is known that there are none because the kind is not installed.
     pub async fn loaded(&self) {
         let home = ClusterName::home();
-        if self.mode != config::Pipelines::BuiltIn && self.store.clusters().contains(&home) {
+        if self.follows_objects() && self.store.clusters().contains(&home) {
             self.store.synced(&home).await;
         }
     }

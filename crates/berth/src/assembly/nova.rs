@@ -1,0 +1,154 @@
+//! The rest of the process as the scheduler API sees it: who may decide, which VMs are booked into slots, and where what
+//! was decided is written. Requests are read and answered in `berth_scheduler_api`.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use berth_cluster::{FlavorGroupsCache, Leadership, Store};
+use berth_scheduler::{BuiltIn, Guest, Request};
+use berth_scheduler_api::{
+    Backend, Outcome, Role,
+    history::{Histories, HistoryParts},
+    tracking::{BookingParts, Bookings, Guests},
+};
+use futures::FutureExt;
+use tokio_util::sync::CancellationToken;
+
+use super::{Environment, Memory, controllers::Work};
+
+/// Whether this process decides at the moment. Clones see the same.
+#[derive(Clone)]
+pub struct Deciding {
+    /// `None` without an election.
+    leadership: Option<Leadership>,
+    /// What this process is called in the election.
+    me: String,
+    begun: Arc<AtomicBool>,
+}
+
+impl Deciding {
+    /// Nothing is decided before [`Deciding::begin`].
+    pub fn new(leadership: Option<Leadership>, me: &str) -> Self {
+        Self { leadership, me: me.to_owned(), begun: Arc::default() }
+    }
+
+    /// What this process is called.
+    pub fn me(&self) -> &str {
+        &self.me
+    }
+
+    /// Everything has been read that decisions rest on.
+    pub fn begin(&self) {
+        self.begun.store(true, Ordering::Release);
+    }
+
+    fn role(&self) -> Role {
+        let leads = self.leadership.as_ref().is_none_or(Leadership::is_leader);
+        if leads && self.begun.load(Ordering::Acquire) {
+            return Role::Leader;
+        }
+        let leader = self.leadership.as_ref().and_then(Leadership::leader);
+        // Who has just begun to lead must not ask itself.
+        let other = leader.filter(|leader| leader.identity != self.me);
+        Role::Follower { leader: other.and_then(|leader| leader.address) }
+    }
+}
+
+/// What answers Nova.
+pub struct Nova {
+    memory: Memory,
+    deciding: Deciding,
+    guests: Guests,
+    bookings: Bookings,
+    histories: Histories,
+    loaded: Arc<AtomicBool>,
+}
+
+impl Nova {
+    /// The backend of the API, and the work that goes with it, until `stop`.
+    pub fn new(
+        memory: &Memory,
+        environment: &Environment<'_>,
+        deciding: Deciding,
+        stop: &CancellationToken,
+    ) -> (Self, Vec<Work>) {
+        let (bookings, entering) = Bookings::new(booking_parts(memory, environment), stop.clone());
+        let (histories, remembering) = Histories::new(history_parts(memory, environment), stop.clone());
+        let loaded = Arc::new(AtomicBool::new(false));
+        let guests = Guests {
+            enabled: environment.configuration.feature_gates.committed_resource_tracking,
+            flavor_groups: FlavorGroupsCache::new(memory.stores.knowledges.clone()),
+            commitments: memory.stores.commitments.clone(),
+            clock: environment.clock.clone(),
+        };
+        let waiting = until_loaded(memory.clone(), loaded.clone(), stop.clone());
+        let nova = Self { memory: memory.clone(), deciding, guests, bookings, histories, loaded };
+        let work: Vec<Work> = vec![
+            ("the writer of bookings", entering.boxed()),
+            ("the writer of histories", remembering.boxed()),
+            ("the wait for pipelines", waiting.boxed()),
+        ];
+        (nova, work)
+    }
+}
+
+async fn until_loaded(memory: Memory, loaded: Arc<AtomicBool>, stop: CancellationToken) {
+    if stop.run_until_cancelled(memory.pipelines.loaded()).await.is_some() {
+        loaded.store(true, Ordering::Release);
+    }
+    stop.cancelled().await;
+}
+
+fn booking_parts(memory: &Memory, environment: &Environment<'_>) -> BookingParts {
+    let brain = memory.scheduler.clone();
+    BookingParts {
+        reservations: environment.writer(&memory.stores.reservations),
+        give_back: Arc::new(move |vm| brain.unbook(vm)),
+        clock: environment.clock.clone(),
+        metrics: environment.metrics.bookings.clone(),
+    }
+}
+
+fn history_parts(memory: &Memory, environment: &Environment<'_>) -> HistoryParts {
+    HistoryParts {
+        writer: environment.writer(&Store::new(&[])),
+        routes: environment.routes.clone(),
+        reservations: memory.stores.reservations.clone(),
+        events: environment.events.clone(),
+        clock: environment.clock.clone(),
+        metrics: environment.metrics.histories.clone(),
+    }
+}
+
+impl Backend for Nova {
+    fn scheduler(&self) -> &Arc<BuiltIn> {
+        &self.memory.scheduler
+    }
+
+    fn role(&self) -> Role {
+        self.deciding.role()
+    }
+
+    fn not_ready(&self) -> Option<String> {
+        let loaded = self.loaded.load(Ordering::Acquire);
+        (!loaded).then(|| "the pipelines are not loaded yet".to_owned())
+    }
+
+    fn guest(&self, request: &Request) -> Option<Guest> {
+        self.guests.guest(request)
+    }
+
+    fn remembers(&self, request: &Request) -> bool {
+        self.histories.remembers(request)
+    }
+
+    fn decided(&self, outcome: Outcome) {
+        if let Ok(answer) = &outcome.result {
+            self.memory.queues.wake_slots(&answer.woken);
+            answer.booking.iter().for_each(|booking| self.bookings.take(booking));
+        }
+        self.histories.take(&outcome);
+    }
+}

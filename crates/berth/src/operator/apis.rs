@@ -1,0 +1,119 @@
+//! The listener of the APIs, and which scheduler the controllers ask. What is served is decided by the crates of the APIs;
+//! here only whether and where, and how others find it.
+
+use std::{path::Path, sync::Arc};
+
+use berth_cluster::home_server;
+use berth_http::{Address, Component, Limits, Readiness, Server, answer, base_url};
+use berth_scheduler_api::{
+    Chosen, External, Forward, is_loopback_own,
+    server::{Api, ApiLimits, Surroundings, router},
+};
+use berth_telemetry::config::{Configuration, Controller, SchedulerUrl};
+use tokio::net::TcpListener;
+use tracing::info;
+
+use super::parts::Parts;
+use crate::{
+    args::OperatorArguments,
+    assembly::{Deciding, Environment, Memory, Nova},
+    error::Error,
+};
+
+/// The port of the reference, which its chart points at.
+const PORT: u16 = 8080;
+
+/// The listener, if there is something to serve.
+pub(super) struct Apis {
+    open: Option<(Address, TcpListener, Component)>,
+}
+
+impl Apis {
+    /// Opens the listener, unless it is switched off or nothing is served by it.
+    pub(super) async fn listen(
+        arguments: &OperatorArguments,
+        configuration: &Configuration,
+        ready: &Readiness,
+    ) -> Result<Self, Error> {
+        let wanted = configuration.enabled_controllers.contains(&Controller::NovaPipelines);
+        let Some(address) = Address::from_flag(&arguments.api_bind_address)?.filter(|_| wanted) else {
+            return Ok(Self { open: None });
+        };
+        let component = ready.component("scheduler API");
+        component.not_ready("its listener is not open yet");
+        let listener = address.listen().await?;
+        let port = listener.local_addr().map_or(address.port, |local| local.port());
+        Ok(Self { open: Some((Address { port, ..address }, listener, component)) })
+    }
+
+    /// Where other replicas reach it.
+    pub(super) async fn base_url(&self, kubeconfig: Option<&Path>) -> Option<String> {
+        let (address, ..) = self.open.as_ref()?;
+        let pod_ip = std::env::var("POD_IP").ok();
+        let peer = home_server(kubeconfig).await;
+        let peer = peer.as_ref().map(|(host, port)| (host.as_str(), *port));
+        base_url(address, pod_ip.as_deref(), peer).await
+    }
+
+    /// Serves, from now on: also as a follower, and before the first decision.
+    pub(super) fn serve(
+        self,
+        memory: &Memory,
+        environment: &Environment<'_>,
+        deciding: &Deciding,
+        parts: &Parts,
+    ) -> Result<(), Error> {
+        let Some((address, listener, component)) = self.open else { return Ok(()) };
+        let (nova, work) = Nova::new(memory, environment, deciding.clone(), &parts.stop);
+        for (name, work) in work {
+            parts.spawn_endless(name, work);
+        }
+        let keys = &environment.configuration.scheduler;
+        let forward = Forward::new(deciding.me()).map_err(|source| Error::Client { source: source.into() })?;
+        let surroundings = Surroundings::since(memory.began());
+        let limits = ApiLimits::default().with_body(keys.max_body_bytes);
+        let api = Api::new(nova, forward, surroundings, limits, environment.metrics.api.clone());
+        let server = Server::new("api").with_metrics(&environment.metrics.http).with_limits(Limits::default());
+        let routes = answer::refusals(router(Arc::new(api)));
+        parts.spawn("the listener of the APIs", server.serve(listener, routes, parts.stop.clone()));
+        info!(%address, "the scheduler API is served");
+        parts.spawn_endless("the state of the pipelines", tell_pipelines(memory.clone(), component, parts.clone()));
+        Ok(())
+    }
+}
+
+/// `/readyz` says whether the pipelines are loaded, and which of them cannot be used.
+async fn tell_pipelines(memory: Memory, component: Component, parts: Parts) {
+    component.not_ready("the pipelines are not loaded yet");
+    let loaded = parts.stop.run_until_cancelled(memory.pipelines.loaded()).await;
+    let mut tick = tokio::time::interval(super::home::EVERY);
+    while loaded.is_some() && parts.stop.run_until_cancelled(tick.tick()).await.is_some() {
+        match memory.pipelines.problem() {
+            Some(problem) => component.impaired(problem),
+            None => component.ready(),
+        }
+    }
+}
+
+/// Who finds hosts for slots (D4): a URL that leads back to this process means the scheduler in it (U46).
+pub(super) fn scheduler(
+    arguments: &OperatorArguments,
+    configuration: &Configuration,
+    memory: &Memory,
+) -> Result<Chosen, Error> {
+    let own = memory.scheduler.clone();
+    let SchedulerUrl::External(url) = &configuration.reservation_controller.scheduler else {
+        return Ok(Chosen::BuiltIn(own));
+    };
+    let port = Address::from_flag(&arguments.api_bind_address)?.map_or(PORT, |address| address.port);
+    if is_loopback_own(url, port) {
+        info!(url, "schedulerURL points at this process: the built-in scheduler is used");
+        return Ok(Chosen::BuiltIn(own));
+    }
+    info!(url, "slots are placed by an external scheduler");
+    let user_agent = configuration.common.user_agent();
+    let external = External::new(url, user_agent.as_deref(), own);
+    external
+        .map(|external| Chosen::External(Arc::new(external)))
+        .map_err(|source| Error::Client { source: source.into() })
+}
