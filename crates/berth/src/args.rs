@@ -6,6 +6,10 @@ use std::{ffi::OsString, path::PathBuf};
 use berth_telemetry::logs::{Format, Level};
 use clap::{Args, Parser, Subcommand};
 
+mod people;
+
+pub use people::{Explain, HostArguments, Output, RequestSource, ScheduleArguments};
+
 /// Keeps a berth free for every commitment: turns committed resources into reservation slots on hypervisors.
 #[derive(Debug, Parser)]
 #[command(name = "berth", version, disable_help_subcommand = true)]
@@ -20,6 +24,11 @@ pub struct Arguments {
 pub enum Command {
     /// Run the controllers until stopped. This is also what runs when only flags are given.
     Operator(Box<OperatorArguments>),
+    /// Tell what the scheduler sees, and why.
+    #[command(subcommand)]
+    Explain(Explain),
+    /// Try a request to the scheduler without changing anything: which hosts it would get, and why not the others.
+    Schedule(Box<ScheduleArguments>),
     /// Print the custom resource definitions, for `kubectl apply --server-side -f -`.
     Crds(CrdsArguments),
     /// Print the version.
@@ -37,18 +46,9 @@ pub struct CrdsArguments {
 /// Arguments of `berth operator`.
 #[derive(Debug, Args)]
 pub struct OperatorArguments {
-    /// Kubeconfig file; without it KUBECONFIG, ~/.kube/config or the service account of the pod.
-    #[arg(long, value_name = "FILE")]
-    pub kubeconfig: Option<PathBuf>,
-    /// Configuration file. Without the flag the default path is used if it exists.
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// File with the secret part of the configuration, merged over it.
-    #[arg(long, value_name = "FILE")]
-    pub secrets: Option<PathBuf>,
-    /// Refuse unknown configuration keys and names instead of warning.
-    #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
-    pub strict_config: bool,
+    /// Which clusters, and how they are configured.
+    #[command(flatten)]
+    pub clusters: ClusterArguments,
     /// Address of /healthz and /readyz; 0 switches them off.
     #[arg(long, value_name = "ADDRESS", default_value = ":8081")]
     pub health_probe_bind_address: String,
@@ -70,6 +70,23 @@ pub struct OperatorArguments {
     /// Flags of the reference that have no meaning here.
     #[command(flatten)]
     pub ignored: IgnoredArguments,
+}
+
+/// Flags that say which clusters are meant, the same for everybody who goes there.
+#[derive(Debug, Args)]
+pub struct ClusterArguments {
+    /// Kubeconfig file; without it KUBECONFIG, ~/.kube/config or the service account of the pod.
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Configuration file. Without the flag the default path is used if it exists.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// File with the secret part of the configuration, merged over it.
+    #[arg(long, value_name = "FILE")]
+    pub secrets: Option<PathBuf>,
+    /// Refuse unknown configuration keys and names instead of warning.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub strict_config: bool,
 }
 
 /// Flags about logs.
@@ -190,7 +207,7 @@ mod tests {
         assert_eq!(arguments.health_probe_bind_address, ":8081");
         assert_eq!(arguments.api_bind_address, ":8080");
         assert_eq!(arguments.metrics_bind_address, "0");
-        assert!(arguments.metrics_secure && !arguments.leader_elect && !arguments.strict_config);
+        assert!(arguments.metrics_secure && !arguments.leader_elect && !arguments.clusters.strict_config);
     }
 
     #[test]

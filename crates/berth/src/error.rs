@@ -2,8 +2,10 @@
 
 use std::{io, path::PathBuf, process::ExitCode};
 
-use berth_cluster::{ConnectError, Preflight, RouteError, chain};
+use berth_cluster::{ConnectError, FlavorGroupsError, Preflight, ReadError, RouteError, chain};
 use berth_http::HttpError;
+use berth_scheduler::SchedulerError;
+use berth_scheduler_api::wire::Malformed;
 use berth_telemetry::TelemetryError;
 use thiserror::Error;
 
@@ -77,6 +79,45 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// A cluster that is needed cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The flavor groups are needed and cannot be read.
+    #[error(transparent)]
+    FlavorGroups(#[from] FlavorGroupsError),
+    /// The scheduler cannot decide on a request.
+    #[error(transparent)]
+    Scheduler(#[from] SchedulerError),
+    /// What was asked for by name does not exist.
+    #[error("no {what} {name:?} is known{hint}")]
+    Unknown {
+        /// What it would be.
+        what: &'static str,
+        /// The name as given.
+        name: String,
+        /// What else it could have meant.
+        hint: String,
+    },
+    /// The body of a request is none.
+    #[error(transparent)]
+    Request(#[from] Malformed),
+    /// The body of a request is too large.
+    #[error("{path}: the request has more than {most} bytes (scheduler.maxBodyBytes); send a smaller one")]
+    TooLarge {
+        /// Where it was read from.
+        path: String,
+        /// The limit in bytes.
+        most: usize,
+    },
+    /// The body of a request cannot be read.
+    #[error("{path}: the request cannot be read; give the path of a readable file, or - for standard input")]
+    Unread {
+        /// Where it was read from.
+        path: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
 }
 
 impl Error {
@@ -92,10 +133,13 @@ impl Error {
         }
     }
 
-    /// 2 for a configuration that cannot be used (document 11 section 2.1), else 1.
+    /// 2 for a configuration that cannot be used (document 11 section 2.1) and for a request that is none, else 1.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Telemetry(TelemetryError::Configuration { .. }) => 2.into(),
+            Self::Telemetry(TelemetryError::Configuration { .. })
+            | Self::Request(_)
+            | Self::TooLarge { .. }
+            | Self::Unread { .. } => 2.into(),
             _ => ExitCode::FAILURE,
         }
     }

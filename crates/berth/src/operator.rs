@@ -43,8 +43,8 @@ const ENDS_WITHIN: Duration = Duration::from_millis(4900);
 /// Runs until a signal or a failure ends it.
 pub fn run(arguments: &OperatorArguments) -> Result<(), Error> {
     logs::init(&wanted_logs(&arguments.logs))?;
-    let files = Files { config: arguments.config.clone(), secrets: arguments.secrets.clone() };
-    let loaded = config::load(&files, arguments.strict_config)?;
+    let files = Files { config: arguments.clusters.config.clone(), secrets: arguments.clusters.secrets.clone() };
+    let loaded = config::load(&files, arguments.clusters.strict_config)?;
     loaded.findings.log();
     checks::provided(arguments, &loaded.configuration)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -93,7 +93,12 @@ async fn operate(arguments: &OperatorArguments, configuration: &Configuration) -
     outcome
 }
 
-fn scheduler_settings(configuration: &Configuration) -> Settings {
+/// What we call ourselves to API servers.
+pub(crate) fn user_agent(configuration: &Configuration) -> String {
+    configuration.common.user_agent().unwrap_or_else(|| format!("berth/{}", env!("CARGO_PKG_VERSION")))
+}
+
+pub(crate) fn scheduler_settings(configuration: &Configuration) -> Settings {
     let tie_break = match configuration.scheduler.tie_break {
         config::TieBreak::Hash => TieBreak::Hash,
         config::TieBreak::Name => TieBreak::Name,
@@ -175,10 +180,9 @@ impl Process<'_> {
 
     /// Connects, and makes sure that home has and allows what we need. Remotes may be away.
     async fn reach(&self, ready: &Readiness) -> Result<Clusters, Error> {
-        let version = format!("berth/{}", env!("CARGO_PKG_VERSION"));
-        let user_agent = self.configuration.common.user_agent().unwrap_or(version);
+        let user_agent = user_agent(self.configuration);
         let servers = &self.configuration.api_servers;
-        let kubeconfig = self.arguments.kubeconfig.as_deref();
+        let kubeconfig = self.arguments.clusters.kubeconfig.as_deref();
         let clusters = Cluster::connect_all(kubeconfig, &user_agent, servers).await?;
         let home = clusters.home();
         let mut needs = self.needs(&home.name);

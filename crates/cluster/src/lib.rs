@@ -26,6 +26,7 @@ mod lock;
 mod metrics;
 mod names;
 mod preflight;
+mod read_once;
 mod routing;
 mod store;
 #[cfg(any(test, feature = "testing"))]
@@ -52,6 +53,7 @@ pub use metrics::{
     WriteMetrics,
 };
 pub use preflight::{Need, Preflight, Verb, preflight};
+pub use read_once::{Listed, ReadError};
 pub use routing::{RouteError, Routes};
 pub use store::{Change, Complete, Completeness, Entry, Index, Malformed, Partial, Store, Whole};
 pub use watch::{feed, feed_optional};

@@ -1,13 +1,10 @@
 //! `berth crds`: prints the custom resource definitions or writes them into a directory.
 
-use std::{
-    fs,
-    io::{self, Write},
-    path::Path,
-};
+use std::{fs, path::Path};
 
 use berth_crds::generate::File;
 
+use super::output;
 use crate::{args::CrdsArguments, error::Error};
 
 pub(super) fn run(arguments: &CrdsArguments) -> Result<(), Error> {
@@ -31,14 +28,7 @@ fn write(directory: &Path, files: &[File]) -> Result<(), Error> {
     Ok(())
 }
 
-/// A reader that has seen enough, such as `head`, is no failure.
 fn print(files: &[File]) -> Result<(), Error> {
-    let mut out = io::stdout().lock();
-    for file in files {
-        match write!(out, "---\n{}", file.text) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-            written => written.map_err(|source| Error::File { path: "standard output".into(), source })?,
-        }
-    }
-    Ok(())
+    let texts = files.iter().flat_map(|file| ["---\n", &file.text]);
+    output::print(&texts.collect::<String>())
 }

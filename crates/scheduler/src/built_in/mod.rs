@@ -4,6 +4,7 @@
 
 mod answering;
 mod holding;
+mod host_report;
 mod inner;
 mod placing;
 mod serving;
@@ -20,6 +21,7 @@ use crate::{
     Answer, AnswerSettings, Call, Decision, Explanation, Pin, Pipelines, Placed, Placement, Request, Scheduler,
     SchedulerError, Shortage, SlotRequest, TieBreak, Verdict, WholeRequest, engine::Scope,
 };
+pub use host_report::{Held, HostReport};
 use inner::Inner;
 
 /// Settings of the built-in scheduler.

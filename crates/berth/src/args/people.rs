@@ -1,0 +1,121 @@
+//! Arguments of the commands that show people what the scheduler sees. Whether a request makes sense is decided by the
+//! command.
+
+use std::{num::NonZeroUsize, path::PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::ClusterArguments;
+
+/// What is explained.
+#[derive(Debug, Subcommand)]
+pub enum Explain {
+    /// What a host holds, what blocks it, and which flavors fit.
+    Host(Box<HostArguments>),
+}
+
+/// Arguments of `berth explain host`.
+#[derive(Debug, Args)]
+pub struct HostArguments {
+    /// Name of the Hypervisor.
+    pub name: String,
+    /// Project whose slots are tried; without it one that the host admits.
+    #[arg(long, value_name = "ID")]
+    pub project: Option<String>,
+    /// Form of the answer.
+    #[arg(long, short, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+    /// Which clusters, and how they are configured.
+    #[command(flatten)]
+    pub clusters: ClusterArguments,
+}
+
+/// Arguments of `berth schedule`.
+#[derive(Debug, Args)]
+pub struct ScheduleArguments {
+    /// The request.
+    #[command(flatten)]
+    pub source: RequestSource,
+    /// At most so many hosts are shown.
+    #[arg(long, value_name = "N", default_value = "20")]
+    pub limit: NonZeroUsize,
+    /// Show every host, also those that were removed.
+    #[arg(long, conflicts_with = "limit")]
+    pub all: bool,
+    /// Form of the answer; JSON has every host.
+    #[arg(long, short, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+    /// Which clusters, and how they are configured.
+    #[command(flatten)]
+    pub clusters: ClusterArguments,
+}
+
+/// Where a request comes from.
+#[derive(Debug, Args)]
+pub struct RequestSource {
+    /// File with the body of a request to the external scheduler API; - for standard input.
+    #[arg(long, value_name = "FILE", required_unless_present = "flavor")]
+    #[arg(conflicts_with_all = ["flavor", "zone", "project", "intent", "pipeline"])]
+    pub request: Option<PathBuf>,
+    /// Instead of a file: a flavor of the flavor groups.
+    #[arg(long, value_name = "NAME")]
+    pub flavor: Option<String>,
+    /// With --flavor: the zone; without it any.
+    #[arg(long, value_name = "ZONE", requires = "flavor")]
+    pub zone: Option<String>,
+    /// With --flavor: the project.
+    #[arg(long, value_name = "ID", requires = "flavor")]
+    pub project: Option<String>,
+    /// With --flavor: what it is for; without it a new VM as Nova asks for it.
+    #[arg(long, value_name = "INTENT", requires = "flavor", value_parser = INTENTS)]
+    pub intent: Option<String>,
+    /// With --flavor: the pipeline; without it the one that would be used.
+    #[arg(long, value_name = "NAME", requires = "flavor")]
+    pub pipeline: Option<String>,
+}
+
+/// The names of all intents.
+const INTENTS: [&str; 9] = [
+    "create",
+    "rebuild",
+    "resize",
+    "live_migration",
+    "evacuate",
+    "reserve_for_failover",
+    "reuse_failover_reservation",
+    "reserve_for_committed_resource",
+    "capacity_probe",
+];
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use crate::args::{Arguments, Command};
+
+    fn refused(line: &str) -> String {
+        Arguments::try_parse_from(line.split(' ')).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_request_comes_from_a_file_or_from_flags() {
+        assert!(refused("berth schedule").contains("--request"));
+        assert!(refused("berth schedule --request a --flavor b").contains("cannot be used with"));
+        assert!(refused("berth schedule --request a --zone b").contains("cannot be used with"));
+        assert!(refused("berth schedule --flavor b --intent move").contains("live_migration"));
+        let line = "berth schedule --flavor b --zone z --intent evacuate --limit 3";
+        let Command::Schedule(arguments) = Arguments::try_parse_from(line.split(' ')).unwrap().command else {
+            panic!("another command");
+        };
+        assert_eq!((arguments.limit.get(), arguments.source.zone.as_deref()), (3, Some("z")));
+    }
+}

@@ -1,0 +1,38 @@
+//! Columns for people: each as wide as its widest cell.
+
+/// Rows of cells as lines, indented by two. Columns whose numbers are in `right` are aligned to the right.
+pub(super) fn table(rows: &[Vec<String>], right: &[usize]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let padding = " ".repeat(width - cell.chars().count());
+            let (before, after) =
+                if right.contains(&column) { (padding, String::new()) } else { (String::new(), padding) };
+            line.extend(["  ", &before, cell, &after]);
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// A row of texts.
+pub(super) fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
+    cells.map(str::to_owned).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_they_must_be() {
+        let rows = [row(["NAME", "COUNT", "WHY"]), row(["a long one", "1", ""]), row(["b", "20", "so"])];
+        assert_eq!(table(&rows, &[1]), "  NAME        COUNT  WHY\n  a long one      1\n  b              20  so\n");
+        assert_eq!(table(&[], &[]), "");
+    }
+}

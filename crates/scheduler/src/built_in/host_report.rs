@@ -1,0 +1,148 @@
+//! What one host holds and whom it refuses, for people. Nothing is decided here: the sums are those of the capacity view,
+//! the refusal is that of the pipeline.
+
+use std::cmp::Reverse;
+
+use berth_capacity_view::{HostState, View};
+use berth_core::{
+    HostName, ProjectId,
+    block::Block,
+    host::{Amounts, Host},
+    reservation::Reservation,
+};
+
+use super::{BuiltIn, Inner};
+use crate::{FilterName, Hindrance, Request, SchedulerError, field::Scope, row::tenants, service::hindrances};
+
+/// A host with everything that takes room on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostReport {
+    /// The host as it was observed.
+    pub host: Host,
+    /// The conditions that keep it out of service.
+    pub hindrances: Vec<Hindrance>,
+    /// The projects that its aggregates admit (document 60 section 5.12); empty means all.
+    pub tenants: Vec<ProjectId>,
+    /// Capacity minus VMs, reservations and assume entries; negative means over-booked.
+    pub free: Amounts,
+    /// The reservations that name it, the largest block of memory first.
+    pub reservations: Vec<Held>,
+}
+
+/// A reservation on a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The reservation.
+    pub reservation: Reservation,
+    /// What it blocks there besides the VMs that are there.
+    pub block: Block,
+}
+
+impl BuiltIn {
+    /// What a host holds; `None` when no such host is known.
+    pub fn host_report(&self, name: &HostName) -> Option<HostReport> {
+        self.lock().host_report(name)
+    }
+
+    /// What removes a host first when this is asked, whatever other hosts there are; `None` when nothing does. A host that
+    /// is not known refuses nothing.
+    pub fn refusal(&self, host: &HostName, request: &Request) -> Result<Option<FilterName>, SchedulerError> {
+        let inner = self.lock();
+        let Some(id) = inner.fleet.view.id(host) else { return Ok(None) };
+        let decision = inner.run(request, Scope::Only(&[id]))?;
+        match decision.failed {
+            Some(error) => Err(error),
+            None => Ok(decision.removed.removed.first().map(|(filter, _)| *filter)),
+        }
+    }
+}
+
+impl Inner {
+    fn host_report(&self, name: &HostName) -> Option<HostReport> {
+        let view = &self.fleet.view;
+        let state = view.state(view.id(name)?)?;
+        Some(HostReport {
+            host: state.host().clone(),
+            hindrances: hindrances(state.host()),
+            tenants: tenants(state.host()).into_iter().collect(),
+            free: state.free(),
+            reservations: held(view, state),
+        })
+    }
+}
+
+fn held(view: &View, state: &HostState) -> Vec<Held> {
+    let taken = state.taken().iter();
+    let held = taken.filter_map(|taken| Some((view.reservation(&taken.key)?.clone(), taken.block)));
+    let mut held: Vec<Held> = held.map(|(reservation, block)| Held { reservation, block }).collect();
+    held.sort_by_key(|held| Reverse((held.block.block.memory, held.block.block.cpu)));
+    held
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_core::host::ConditionStatus;
+
+    use super::*;
+    use crate::{
+        Intent, Settings,
+        tests::{gib, host, key, request, slot, with_intent},
+    };
+
+    fn scheduler(host: Host, slots: &[Reservation]) -> BuiltIn {
+        let scheduler = BuiltIn::new(Settings::default());
+        let _ = scheduler.host_changed(&host.name.clone(), Some(host));
+        for slot in slots {
+            let _ = scheduler.reservation_changed(&slot.key, Some(slot.clone()));
+        }
+        scheduler
+    }
+
+    #[test]
+    fn a_report_has_the_sums_of_the_view_and_the_largest_block_first() {
+        let mut node = host("node", gib(16, 64));
+        node.instances = [("vm".into(), true)].into();
+        node.allocation = gib(2, 8).into();
+        let slots = [
+            slot("a", "node", gib(4, 16), &[("vm", gib(2, 8))]),
+            slot("b", "node", gib(4, 16), &[]),
+            slot("elsewhere", "other", gib(4, 16), &[]),
+        ];
+        let report = scheduler(node, &slots).host_report(&"node".into()).unwrap();
+        let held: Vec<_> =
+            report.reservations.iter().map(|held| (held.reservation.key.clone(), held.block.block)).collect();
+        assert_eq!(held, [(key("b"), gib(4, 16)), (key("a"), gib(2, 8))]);
+        assert_eq!(report.free, gib(8, 32).into(), "16/64 minus VM 2/8 minus 4/16 minus 2/8");
+        assert_eq!(report.hindrances, []);
+    }
+
+    #[test]
+    fn conditions_that_keep_a_host_out_of_service_are_named() {
+        let mut node = host("node", gib(16, 64));
+        node.conditions = [
+            ("Ready".to_owned(), ConditionStatus::Unknown),
+            ("Onboarding".to_owned(), ConditionStatus::True),
+            ("Terminating".to_owned(), ConditionStatus::True),
+            ("HypervisorDisabled".to_owned(), ConditionStatus::False),
+        ]
+        .into();
+        let report = scheduler(node, &[]).host_report(&"node".into()).unwrap();
+        let said: Vec<_> = report.hindrances.iter().map(|one| (one.condition, one.status)).collect();
+        assert_eq!(said, [("Ready", ConditionStatus::Unknown), ("Terminating", ConditionStatus::True)]);
+        assert_eq!(scheduler(host("node", gib(1, 1)), &[]).host_report(&"other".into()), None);
+    }
+
+    #[test]
+    fn a_refusal_names_the_filter_and_asks_this_host_only() {
+        let scheduler = scheduler(host("node", gib(16, 64)), &[]);
+        let refusal = |request: &Request| scheduler.refusal(&"node".into(), request).unwrap().map(|filter| filter.step);
+        let slot =
+            |vcpus, mib, specs: &[_]| with_intent(request(vcpus, mib, specs), Intent::ReserveForCommittedResource);
+        assert_eq!(refusal(&slot(4, 1024, &[])), None);
+        assert_eq!(refusal(&slot(17, 1024, &[])), Some("filter_has_enough_capacity"));
+        assert_eq!(refusal(&slot(4, 1024, &[("trait:CUSTOM_X", "required")])), Some("filter_has_requested_traits"));
+        let mut elsewhere = slot(4, 1024, &[]);
+        elsewhere.zone = "other".into();
+        assert_eq!(refusal(&elsewhere), Some("filter_correct_az"));
+    }
+}
