@@ -98,7 +98,7 @@ pub(crate) fn user_agent(configuration: &Configuration) -> String {
     configuration.common.user_agent().unwrap_or_else(|| format!("berth/{}", env!("CARGO_PKG_VERSION")))
 }
 
-pub(crate) fn scheduler_settings(configuration: &Configuration) -> Settings {
+fn scheduler_settings(configuration: &Configuration) -> Settings {
     let tie_break = match configuration.scheduler.tie_break {
         config::TieBreak::Hash => TieBreak::Hash,
         config::TieBreak::Name => TieBreak::Name,
@@ -114,7 +114,7 @@ pub(crate) fn scheduler_settings(configuration: &Configuration) -> Settings {
 }
 
 /// Without its controller no Pipeline objects are followed.
-fn memory_settings(configuration: &Configuration) -> MemorySettings {
+pub(crate) fn memory_settings(configuration: &Configuration) -> MemorySettings {
     let enabled = configuration.enabled_controllers.contains(&Controller::NovaPipelines);
     let pipelines = if enabled { configuration.scheduler.pipelines } else { config::Pipelines::BuiltIn };
     MemorySettings { scheduler: scheduler_settings(configuration), pipelines }
@@ -164,7 +164,7 @@ impl Process<'_> {
         let showing = home::watch(self.memory.stores.clone(), synced, self.parts.stop.clone());
         self.parts.spawn_endless("the state of the home cluster", showing);
         let apis = Apis::listen(self.arguments, self.configuration, ready).await?;
-        let address = apis.base_url(self.arguments.kubeconfig.as_deref()).await;
+        let address = apis.base_url(self.arguments.clusters.kubeconfig.as_deref()).await;
         let leading = self.leading.get_or_init(|| self.leading(clusters.home(), address));
         let environment = self.environment(&clusters, leading)?;
         let deciding = leading.deciding();

@@ -5,8 +5,6 @@
 use berth_cluster::{Cluster, Clusters, FlavorGroupsCache, Kind, KnownFlavorGroups, Listed, ReadError, Routes, Store};
 use berth_core::ClusterName;
 use berth_crds::{Hypervisor, Knowledge, Pipeline, Reservation};
-use berth_scheduler::{AnswerSettings, Settings};
-use berth_scheduler_api::pipelines::PipelineLoader;
 use berth_telemetry::{
     config::{self, Configuration, Files},
     logs::{self, Format, Wanted},
@@ -17,9 +15,9 @@ use tokio::{runtime, try_join};
 
 use crate::{
     args::ClusterArguments,
-    assembly::Memory,
+    assembly::{Memory, MemorySettings},
     error::Error,
-    operator::{scheduler_settings, user_agent},
+    operator::{memory_settings, user_agent},
 };
 
 /// What is known only to the operator, as a line for people.
@@ -72,21 +70,18 @@ pub(super) fn look(arguments: &ClusterArguments, configuration: Configuration) -
 async fn look_around(arguments: &ClusterArguments, configuration: Configuration) -> Result<Look, Error> {
     let routes = Routes::new(&configuration.api_servers);
     let memory = Memory::new(settings(&configuration), &routes);
-    let pipelines = Store::new(&[]);
-    // It listens as long as the store lives, and has the pipelines of the mode from the start.
-    let _ = PipelineLoader::new(&pipelines, configuration.scheduler.pipelines, memory.scheduler.clone());
     let agent = user_agent(&configuration);
     let kubeconfig = arguments.kubeconfig.as_deref();
     let clusters = Cluster::connect_all(kubeconfig, &agent, &configuration.api_servers).await?;
-    let missing = fill(&clusters, &routes, &memory, &pipelines, &configuration).await?;
+    let missing = fill(&clusters, &routes, &memory, &configuration).await?;
     Ok(Look { configuration, memory, missing })
 }
 
 /// Those of the operator, but nothing is shuffled: people want to see the order of the weights.
-fn settings(configuration: &Configuration) -> Settings {
-    let settings = scheduler_settings(configuration);
-    let limit_to_request = configuration.scheduler.nova_limit_hosts_to_request;
-    Settings { answers: AnswerSettings { limit_to_request, shuffle_first: 0, ..settings.answers }, ..settings }
+fn settings(configuration: &Configuration) -> MemorySettings {
+    let mut settings = memory_settings(configuration);
+    settings.scheduler.answers.shuffle_first = 0;
+    settings
 }
 
 /// Fills the stores from every cluster that can be read as a whole; the others are missing. Part of a cluster would be
@@ -95,7 +90,6 @@ async fn fill(
     clusters: &Clusters,
     routes: &Routes,
     memory: &Memory,
-    pipelines: &Store<Pipeline>,
     configuration: &Configuration,
 ) -> Result<Vec<Missing>, Error> {
     let zones = configuration.api_servers.remotes.iter().map(|remote| remote.zone().map(str::to_owned)).chain([None]);
@@ -103,7 +97,7 @@ async fn fill(
     let mut missing = Vec::new();
     for ((cluster, zone), contents) in clusters.iter().zip(zones).zip(join_all(reading).await) {
         match contents {
-            Ok(contents) => contents.fill(memory, pipelines),
+            Ok(contents) => contents.fill(memory),
             Err(error) if cluster.name == ClusterName::home() => return Err(error.into()),
             Err(ReadError { cluster, kind, why, .. }) => {
                 missing.push(Missing { cluster: cluster.to_string(), zone, why: format!("{kind}: {why}") });
@@ -132,9 +126,9 @@ impl Contents {
         Ok(Self { hosts, reservations, knowledges, pipelines })
     }
 
-    fn fill(self, memory: &Memory, pipelines: &Store<Pipeline>) {
+    fn fill(self, memory: &Memory) {
         let stores = &memory.stores;
-        into(self.pipelines, pipelines);
+        into(self.pipelines, &stores.pipelines);
         into(self.knowledges, &stores.knowledges);
         into(self.hosts, &stores.hypervisors);
         into(self.reservations, &stores.reservations);
