@@ -35,6 +35,13 @@ const ASSUMED: Metric = Metric {
            outcome is unknown).",
 };
 
+const CLAIMED: Metric = Metric {
+    name: "berth_scheduler_claims",
+    kind: Kind::Gauge,
+    labels: &[],
+    help: "Answers to requests from outside whose VM or slot is not seen yet: their room is kept.",
+};
+
 const DISPLACED: Metric = Metric {
     name: "berth_scheduler_displaced_hosts",
     kind: Kind::Gauge,
@@ -102,6 +109,8 @@ fn scheduler_metrics(metrics: &Metrics, scheduler: &Arc<BuiltIn>) -> Result<(), 
         let pending = brain.assumed().saturating_sub(doubted);
         vec![(vec!["pending".to_owned()], count(pending)), (vec!["in_doubt".to_owned()], count(doubted))]
     })?;
+    let brain = scheduler.clone();
+    metrics.computed(&CLAIMED, move || vec![(vec![], count(brain.claimed()))])?;
     let brain = scheduler.clone();
     metrics.computed(&DISPLACED, move || vec![(vec![], count(brain.displaced().try_into().unwrap_or(usize::MAX)))])
 }
