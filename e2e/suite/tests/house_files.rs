@@ -52,8 +52,10 @@ fn the_documents_exist() {
         "LICENSE",
         "deny.toml",
         "docs/architecture.md",
+        "docs/commands.md",
         "docs/configuration.md",
         "docs/metrics.md",
+        "docs/scheduler.md",
     ] {
         assert!(!house::text(path).trim().is_empty(), "{path} is empty");
     }
