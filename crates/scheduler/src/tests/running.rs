@@ -70,10 +70,14 @@ fn decide(pipeline: &Pipeline, request: &Request) -> Decision {
 #[track_caller]
 fn expect(pipeline: &Pipeline, request: &Request, expected: &[(&str, f64)]) {
     let explanation = explain::explain(pipeline, request, &Fleet::default(), TieBreak::Name).unwrap();
-    assert_eq!(explanation.hosts.len(), expected.len());
-    for (host, (name, expected)) in explanation.hosts.iter().zip(expected) {
-        let Outcome::Ranked { weight, .. } = &host.outcome else { unreachable!("{host:?}") };
-        assert_eq!(host.host.as_str(), *name);
+    let ranked = explanation.hosts.iter().filter_map(|host| match &host.outcome {
+        Outcome::Ranked { weight, .. } => Some((host.host.as_str(), *weight)),
+        Outcome::Removed(_) => None,
+    });
+    let ranked: Vec<_> = ranked.collect();
+    assert_eq!(ranked.len(), expected.len());
+    for ((host, weight), (name, expected)) in ranked.into_iter().zip(expected) {
+        assert_eq!(host, *name);
         assert!((weight - expected).abs() < 1e-12, "{name}: {weight} is not {expected}");
     }
 }
@@ -103,6 +107,16 @@ fn document_60_section_3_10_e3_input_weight_against_weigher() {
     let ask = listed(&[("n1", 0.2), ("n2", 0.9)]);
     assert_eq!(names(&decide(&pipeline, &ask).hosts), ["n2", "n1"]);
     expect(&pipeline, &ask, &[("n2", 0.915_633_859_449), ("n1", 0.780_000_545_128)]);
+}
+
+#[test]
+fn document_22_section_5_3_a_filter_a_negative_multiplier_and_one_candidate() {
+    let pipeline = custom(vec![Keeps("f", Some(&["a", "b"]))], vec![(Gives(&[("a", 0.5), ("b", 2.0)]), -1.0)]);
+    let ask = listed(&[("a", 0.0), ("b", 0.0), ("c", 0.0)]);
+    assert_eq!(names(&decide(&pipeline, &ask).hosts), ["a", "b"]);
+    expect(&pipeline, &ask, &[("a", -0.462_117_157_260), ("b", -0.964_027_580_076)]);
+    let one = Request { options: Options { max_candidates: 1, ..ask.options.clone() }, ..ask };
+    assert_eq!(names(&decide(&pipeline, &one).hosts), ["a"]);
 }
 
 #[test]
