@@ -35,6 +35,19 @@ pub enum Intent {
 }
 
 impl Intent {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Create,
+        Self::Rebuild,
+        Self::Resize,
+        Self::LiveMigration,
+        Self::Evacuate,
+        Self::ReserveForFailover,
+        Self::ReuseFailoverReservation,
+        Self::ReserveForCommittedResource,
+        Self::CapacityProbe,
+    ];
+
     /// The name in metrics and history.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -153,17 +166,7 @@ mod tests {
 
     #[test]
     fn document_60_section_2_4_intents() {
-        for intent in [
-            Intent::Rebuild,
-            Intent::Resize,
-            Intent::LiveMigration,
-            Intent::Evacuate,
-            Intent::ReserveForFailover,
-            Intent::ReuseFailoverReservation,
-            Intent::ReserveForCommittedResource,
-            Intent::CapacityProbe,
-            Intent::Create,
-        ] {
+        for intent in Intent::ALL {
             assert_eq!(Hints::for_intent(intent).intent(), Some(intent));
         }
         assert_eq!(hints(&json!("")).intent(), Some(Intent::Create));

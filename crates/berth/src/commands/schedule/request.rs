@@ -24,18 +24,6 @@ use crate::{
 /// Ties are decided by a hash of this name.
 const INSTANCE: &str = "dry-run";
 
-const INTENTS: [Intent; 9] = [
-    Intent::Create,
-    Intent::Rebuild,
-    Intent::Resize,
-    Intent::LiveMigration,
-    Intent::Evacuate,
-    Intent::ReserveForFailover,
-    Intent::ReuseFailoverReservation,
-    Intent::ReserveForCommittedResource,
-    Intent::CapacityProbe,
-];
-
 /// Reads a body of at most so many bytes from a file, or from standard input.
 pub(super) fn read(path: &Path, most: usize) -> Result<Request, Error> {
     let shown = path.display().to_string();
@@ -93,7 +81,8 @@ pub(super) fn shortened(
     flavor: &Flavor,
     configured: &ReservationController,
 ) -> Request {
-    let intent = source.intent.as_deref().and_then(|name| INTENTS.into_iter().find(|intent| intent.as_str() == name));
+    let intent =
+        source.intent.as_deref().and_then(|name| Intent::ALL.into_iter().find(|intent| intent.as_str() == name));
     let is_slot = intent == Some(Intent::ReserveForCommittedResource);
     let usual = configured.pipeline(group.name.as_str()).filter(|_| is_slot);
     let request = Request {
