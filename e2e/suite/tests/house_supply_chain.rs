@@ -6,6 +6,8 @@ mod house;
 
 use std::collections::BTreeSet;
 
+use cargo_metadata::MetadataCommand;
+
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 /// The texts in the first list called `name` in deny.toml.
@@ -104,4 +106,11 @@ fn what_is_banned_is_not_there() {
         .filter(|name| banned.contains(name))
         .collect();
     assert_eq!(found, Vec::<String>::new());
+}
+
+#[test]
+fn the_lock_file_of_fuzzing_is_up_to_date() {
+    let manifest = house::root().join("fuzz/Cargo.toml");
+    let described = MetadataCommand::new().manifest_path(manifest).other_options(["--locked".to_owned()]).exec();
+    assert!(described.is_ok(), "run `cargo metadata` in fuzz/ and commit Cargo.lock: {}", described.unwrap_err());
 }
