@@ -108,6 +108,25 @@ async fn with_the_kind_a_vm_has_a_history() {
 }
 
 #[tokio::test]
+async fn a_history_keeps_the_last_decisions_and_begins_anew_when_it_was_deleted() {
+    let (world, _) = begin("many-01", true).await;
+    let (api, request) = (world.operator().api(), wants(VM, &["node1", "node2"]));
+    for _ in 0..15 {
+        assert_eq!(ask(api, &request).await.len(), 2);
+    }
+    world.until_metric("berth_histories_total", &["written"], 15).await;
+    assert_eq!(history(&world, VM, 11).await.status.unwrap().history.len(), 10);
+    world.delete::<History>(&format!("nova-{VM}")).await;
+    let first = ask(api, &request).await[0].clone();
+    history(&world, VM, 1).await;
+    // What cannot be the name of an object has none, and is answered all the same.
+    assert!(!ask(api, &wants("Not/A Name", &["node1", "node2"])).await.is_empty());
+    world.until_metric("berth_histories_total", &["no_name"], 1).await;
+    starts(&world, VM, &first).await;
+    world.end().await;
+}
+
+#[tokio::test]
 async fn without_the_kind_the_slot_of_a_vm_tells_of_it() {
     let (world, both) = begin("event-1", false).await;
     assert_eq!(ask(world.operator().api(), &wants(VM, &["node1", "node2"])).await, both);

@@ -5,11 +5,15 @@ mod support;
 
 use std::net::SocketAddr;
 
-use serde_json::Value;
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
 use support::{
     http,
     nova::{ask, booked, hosts, hosts_are_known_at, only_asks, post, starts, wants},
     objects::{host, rejectable},
+    operator::free_addresses,
     replicas::{LEASE, Replicas, TWO},
     waiting::so,
     world::World,
@@ -126,4 +130,57 @@ async fn after_the_death_of_the_leader_requests_are_put_off_until_the_next_one_l
     assert_eq!(published(&replicas).await, Some(format!("http://{follower}")));
     starts(&replicas.world, "vm-2", &answered[0]).await;
     replicas.end(new).await;
+}
+
+/// A lease that somebody else holds, who may say where it answers.
+fn held_by_another(address: Option<&str>) -> Value {
+    json!({
+        "metadata": { "name": LEASE, "annotations": address.map(|address| json!({ ADDRESS: address })) },
+        "spec": {
+            "holderIdentity": "somebody-else", "leaseDurationSeconds": 15, "leaseTransitions": 1,
+            "acquireTime": "2026-01-01T00:00:00.000000Z", "renewTime": format!("{:.6}", Timestamp::now()),
+        },
+    })
+}
+
+#[tokio::test]
+async fn a_replica_that_cannot_reach_a_leader_says_so_and_never_asks_itself() {
+    let world = World::without_operator().await;
+    world.create(&host("node1", 2)).await;
+    let mut replicas = Replicas::none(world).await;
+    let lease: Lease = serde_json::from_value(held_by_another(None)).unwrap();
+    replicas.put(&lease).await;
+    let name = TWO[0];
+    replicas.start(name).await;
+    let at = api(&replicas, name);
+    hosts_are_known_at(&replicas.world, at).await;
+    let [nobody] = free_addresses();
+    let (nobody, itself) = (format!("http://{nobody}"), format!("http://{at}"));
+    for (address, text) in [
+        (None, "no replica leads at the moment; try again"),
+        (Some(nobody.as_str()), "the leader cannot be reached: "),
+        (Some("file:///etc/passwd"), "the leader cannot be reached: "),
+        (Some("http://"), "the leader cannot be reached: "),
+        (Some("not an address"), "the leader cannot be reached: "),
+        (Some(itself.as_str()), "this replica does not lead any more; try again"),
+    ] {
+        let change = Patch::Merge(held_by_another(address));
+        replicas.leases.patch(LEASE, &PatchParams::default(), &change).await.unwrap();
+        replicas
+            .until(&format!("with {address:?} it says {text:?}"), async |_| {
+                let posted = post(at, &wants("vm-1", &["node1"])).await;
+                assert_eq!(posted.status, 503, "{posted:?}");
+                assert!(posted.header("retry-after").is_some(), "{posted:?}");
+                so(posted.body.starts_with(text), || format!("{posted:?}"))
+            })
+            .await;
+        assert_eq!(ask(at, &only_asks(wants("vm-1", &["node1"]))).await, ["node1"], "it answers questions");
+    }
+    assert_eq!(replicas.get(name).probe("/readyz").await.map(|(status, _)| status), Some(200));
+    let questions = runs(&replicas, name).await;
+    assert!(questions < 20, "{questions} runs: it has asked itself");
+    replicas.leader_is(name).await;
+    assert_eq!(ask(at, &wants("vm-1", &["node1"])).await, ["node1"]);
+    starts(&replicas.world, "vm-1", "node1").await;
+    replicas.end(name).await;
 }
