@@ -255,7 +255,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
             Ok(Placed::Host(host)) => self.target(key, object, &host).await,
             Ok(Placed::Nowhere(shortage)) => self.nowhere(key, object, &shortage.to_string()).await,
             Err(SchedulerError::InDoubt { .. }) => Err(Error::InDoubt),
-            Err(error) => self.say(key, object, unavailable(&error)).await,
+            Err(error) => self.say(key, object, self.refreshed(key, unavailable(&error))).await,
         }
     }
 
@@ -330,18 +330,23 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         Ok(written.map(drop)?)
     }
 
-    /// Says that no host was found. The counts are refreshed at most once per retry interval (U52).
+    /// Says that no host was found.
     async fn nowhere(&self, key: &ObjectKey, object: &Reservation, shortage: &str) -> Result<(), Error> {
         if self.parts.hypervisors.is_empty() {
             let says = Says::new(Status::False, Reason::NoHostsAvailable, texts::NO_HYPERVISORS);
             return self.say(key, object, says).await;
         }
-        let mut says = Says::new(Status::False, Reason::NoHostsFound, texts::NO_HOSTS).detailed(shortage);
-        says.refresh = self.told.noticed(key) >= self.parts.settings.delays.retry;
-        if says.refresh {
+        let says = Says::new(Status::False, Reason::NoHostsFound, texts::NO_HOSTS).detailed(shortage);
+        self.say(key, object, self.refreshed(key, says)).await
+    }
+
+    /// Counts, and what the scheduler complains of, are refreshed at most once per retry interval (U52).
+    fn refreshed(&self, key: &ObjectKey, says: Says) -> Says {
+        let refresh = self.told.noticed(key) >= self.parts.settings.delays.retry;
+        if refresh {
             self.told.forget(key);
         }
-        self.say(key, object, says).await
+        Says { refresh, ..says }
     }
 
     async fn say(&self, key: &ObjectKey, object: &Reservation, says: Says) -> Result<(), Error> {

@@ -8,7 +8,8 @@ use std::time::Duration;
 use berth_cluster::testing::failing;
 use berth_cluster::{Class, Classified, Next};
 use berth_core::ClusterName;
-use berth_crds::{Hypervisor, Reservation};
+use berth_crds::{Hypervisor, Knowledge, Reservation, names};
+use berth_scheduler::Pipelines;
 use berth_testkit::{Fault, Verb, path_of, seeds};
 use serde_json::json;
 use support::*;
@@ -67,6 +68,33 @@ async fn u43_a_waiting_slot_gets_the_room_that_a_new_host_brings() {
     assert_eq!(process.hosts(1), on("node2"));
     let id = "reservations/commitment-uuid-1-1";
     assert_eq!(process.world.server.take_log(), [format!("patch {id}"), format!("status {id}")]);
+    process.rests().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn u52_what_the_scheduler_complains_of_is_told_anew_when_a_slot_is_tried_again_and_not_before() {
+    let process = begin(&[("node1", 1)]);
+    process.world.scheduler.set_pipelines(Pipelines::default());
+    process.make(0, None);
+    assert_eq!(process.settle().await, []);
+    let cause = |text: &str| {
+        let message = process.ready(0).message;
+        assert!(
+            message.starts_with("the scheduler cannot decide at the moment: ") && message.contains(text),
+            "{message}"
+        );
+    };
+    cause("pipeline not found or not ready");
+    let server = &process.world.server;
+    let groups: Knowledge = server.get(names::FLAVOR_GROUPS).unwrap();
+    let groups = serde_json::to_string(&groups).unwrap().replace("QEMU", "ironic");
+    server.delete::<Knowledge>(names::FLAVOR_GROUPS).unwrap();
+    server.create(&serde_json::from_str::<Knowledge>(&groups).unwrap()).unwrap();
+    process.look(0).await.unwrap();
+    cause("pipeline not found or not ready");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    process.look(0).await.unwrap();
+    cause("failed to determine hypervisor type");
     process.rests().await;
 }
 

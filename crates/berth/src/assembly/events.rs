@@ -64,8 +64,7 @@ pub(super) fn connect(stores: &Stores, scheduler: &Arc<BuiltIn>, queues: &Queues
     inform_of_reservations(stores, scheduler, queues);
     wake_commitments(stores, queues);
     wake_slots(stores, queues);
-    let queue = queues.pipelines.clone();
-    stores.pipelines.on_change(move |change| wake_all(&queue, PipelineController::wake(change)));
+    wake_by_pipelines(stores, queues);
 }
 
 /// The scheduler knows hosts by name. When several clusters have one of a name, that one counts which is in the cluster
@@ -126,6 +125,27 @@ fn wake_slots(stores: &Stores, queues: &Queues) {
     stores.hypervisors.on_followed(move |_| wake_all(&queue, wake::unplaced(&store)));
     let (queue, store) = (queues.slots.clone(), stores.reservations.clone());
     stores.knowledges.on_change(move |_| wake_all(&queue, wake::unplaced(&store)));
+}
+
+/// Other pipelines may find hosts for whoever waits, or can be used again at last: nothing else would wake them.
+fn wake_by_pipelines(stores: &Stores, queues: &Queues) {
+    let (queues, commitments, slots) = (queues.clone(), stores.commitments.clone(), stores.reservations.clone());
+    stores.pipelines.on_change(move |change| {
+        wake_all(&queues.pipelines, PipelineController::wake(change));
+        if is_another(change) {
+            wake_all(&queues.commitments, commitments.all().into_iter().map(|entry| entry.key));
+            wake_all(&queues.slots, berth_reservation::wake::unplaced(&slots));
+        }
+    });
+}
+
+/// More than what is said about the pipeline has changed.
+fn is_another(change: &Change<Pipeline>) -> bool {
+    let version = |object: &Option<Arc<Pipeline>>| {
+        object.as_ref().map(|object| (object.metadata.uid.clone(), object.metadata.generation))
+    };
+    let new = version(&change.new);
+    new.is_none() || version(&change.old) != new
 }
 
 fn wake_all(queue: &Wakeups, keys: impl IntoIterator<Item = ObjectKey>) {

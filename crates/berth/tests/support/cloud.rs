@@ -162,17 +162,19 @@ impl Cloud {
         let expected = json!({ vm: { "creationTimestamp": "2026-03-01T08:00:00Z", "resources": resources } });
         self.edit_slot(slot, json!({ "committedResourceReservation": { "allocations": expected } })).await;
         let host = self.api::<Reservation>().get(slot).await.unwrap().spec.target_host.unwrap();
-        let status = self.api::<Hypervisor>().get(&host).await.unwrap().status.unwrap_or_default();
+        self.report_vm(&host, vm, gib).await;
+    }
+
+    /// The node agent of a host reports one more VM, of so many GiB.
+    pub async fn report_vm(&self, host: &str, vm: &str, gib: u64) {
+        let status = self.api::<Hypervisor>().get(host).await.unwrap().status.unwrap_or_default();
         let mut instances = serde_json::to_value(&status.instances).unwrap();
         instances.as_array_mut().unwrap().push(json!({ "id": vm, "name": vm, "active": true }));
         let memory = super::seen::amount(&status.allocation, "memory") + i64::try_from(gib << 30).unwrap();
         let cpu = super::seen::amount(&status.allocation, "cpu") + i64::try_from(gib / 16).unwrap();
         let allocation = json!({ "memory": memory.to_string(), "cpu": cpu.to_string() });
-        self.edit_status::<Hypervisor>(
-            &host,
-            json!({ "status": { "instances": instances, "allocation": allocation } }),
-        )
-        .await;
+        let change = json!({ "status": { "instances": instances, "allocation": allocation } });
+        self.edit_status::<Hypervisor>(host, change).await;
     }
 
     /// Publishes flavor groups, as the extractor does.

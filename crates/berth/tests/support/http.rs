@@ -1,4 +1,4 @@
-//! A GET request to the operator's own listeners, in as few lines as that takes.
+//! Requests to the operator's own listeners, in as few lines as that takes.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -9,6 +9,48 @@ use tokio::{
 };
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
+/// What was answered to a POST request.
+#[derive(Debug)]
+pub struct Posted {
+    pub status: u16,
+    /// The header lines.
+    pub head: String,
+    pub body: String,
+}
+
+impl Posted {
+    /// The value of a header, whatever the case of its name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.head.lines().filter_map(|line| line.split_once(": "));
+        headers.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+}
+
+/// Sends a body with POST; `None` when nobody answers.
+pub async fn post(address: SocketAddr, path: &str, body: &[u8]) -> Option<Posted> {
+    send(address, "POST", path, body.len(), body).await
+}
+
+/// Sends a request whose body is said to have another length than it has.
+pub async fn send(address: SocketAddr, method: &str, path: &str, declared: usize, body: &[u8]) -> Option<Posted> {
+    let asked = async {
+        let mut stream = TcpStream::connect(address).await.ok()?;
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {declared}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.ok()?;
+        // Who refuses a request need not read all of it.
+        let _ = stream.write_all(body).await;
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        let answer = String::from_utf8(answer).ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        let status = head.split(' ').nth(1)?.parse().ok()?;
+        Some(Posted { status, head: head.to_owned(), body: body.to_owned() })
+    };
+    timeout(ANSWER_WITHIN, asked).await.ok().flatten()
+}
 
 /// Status and body; `None` when nobody answers.
 pub async fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {

@@ -14,6 +14,9 @@ use super::{http, waiting::WITHIN};
 /// SIGTERM has to end the process within this time.
 pub const STOPS_WITHIN: Duration = Duration::from_secs(5);
 
+/// Where the APIs are served, unless it is to be any free address.
+const API: &str = "--api-bind-address=";
+
 /// A running operator; it is killed when this is dropped.
 pub struct Operator {
     daemon: Daemon,
@@ -38,17 +41,20 @@ impl Operator {
         more: &[&str],
     ) -> Self {
         let [api, probes, metrics] = free_addresses();
+        let wanted =
+            more.iter().find_map(|argument| argument.strip_prefix(API)).map(|address| address.parse().unwrap());
+        let api = wanted.unwrap_or(api);
         let mut arguments = vec![
             "operator".to_owned(),
             format!("--kubeconfig={}", kubeconfig.display()),
             format!("--config={}", config.display()),
-            format!("--api-bind-address={api}"),
+            format!("{API}{api}"),
             format!("--health-probe-bind-address={probes}"),
             format!("--metrics-bind-address={metrics}"),
             "--metrics-secure=false".to_owned(),
             "--log-format=human".to_owned(),
         ];
-        arguments.extend(more.iter().map(|argument| (*argument).to_owned()));
+        arguments.extend(more.iter().filter(|argument| !argument.starts_with(API)).map(|one| (*one).to_owned()));
         let program = Path::new(env!("CARGO_BIN_EXE_berth"));
         let log_begins = log_length(control_plane, name);
         let daemon = control_plane.spawn(name, program, &arguments).await.unwrap();
@@ -133,7 +139,7 @@ fn log_length(control_plane: &ControlPlane, name: &str) -> usize {
 }
 
 /// Addresses that nobody listens at. Somebody else may take one before it is used; the operator then ends and says so.
-fn free_addresses<const N: usize>() -> [SocketAddr; N] {
+pub fn free_addresses<const N: usize>() -> [SocketAddr; N] {
     let held = [(); N].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
     held.map(|listener| listener.local_addr().unwrap())
 }

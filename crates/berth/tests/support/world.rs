@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    net::SocketAddr,
     ops::Deref,
     path::{Path, PathBuf},
     time::Duration,
@@ -115,6 +116,10 @@ impl World {
     /// Starts the operator and waits until it is ready.
     pub async fn start(&mut self) {
         self.launch().await;
+        self.until_ready().await;
+    }
+
+    async fn until_ready(&self) {
         self.until_told("the operator is ready", async |world, _| match world.operator().probe("/readyz").await {
             Some((200, _)) => Ok(()),
             other => Err(format!("/readyz answers {other:?}")),
@@ -189,6 +194,23 @@ impl World {
     /// From the next start on a host may be missing for so long before its slots move.
     pub fn use_grace(&mut self, grace: Duration) {
         self.config = Some(configuration(&keys("berth", grace)));
+    }
+
+    /// From the next start on the operator has these keys in its configuration, beside the usual ones.
+    pub fn use_keys(&mut self, more: &Value) {
+        let mut all = keys("berth", GRACE);
+        merge(&mut all, more);
+        self.config = Some(configuration(&all));
+    }
+
+    /// Starts the operator with its APIs at this address and waits until it is ready.
+    pub async fn start_at(&mut self, api: SocketAddr) {
+        let (shared, config) = (&self.shared, self.config.as_ref().unwrap_or(&self.shared.config));
+        let address = format!("--api-bind-address={api}");
+        let (control_plane, account) = (&shared.control_plane, &self.kubeconfig);
+        let operator = Operator::start_as("berth", control_plane, account, config.path(), &[&address]).await;
+        self.operator = Some(operator);
+        self.until_ready().await;
     }
 
     /// All clients lose their connections, and with them their watches, which are authorized only when they begin.
@@ -374,6 +396,15 @@ pub fn keys(name: &str, grace: Duration) -> Value {
         "userAgent": { "component": name },
         "committedResourceReservationController": { "requeueIntervalGracePeriod": grace },
     })
+}
+
+fn merge(into: &mut Value, more: &Value) {
+    match (into, more) {
+        (Value::Object(into), Value::Object(more)) => {
+            more.iter().for_each(|(key, value)| merge(into.entry(key).or_insert(Value::Null), value));
+        }
+        (into, more) => *into = more.clone(),
+    }
 }
 
 fn configuration(keys: &Value) -> NamedTempFile {

@@ -138,3 +138,25 @@ fn a_reservation_that_was_never_readable_concerns_every_commitment() {
     let woken = berth_committed_resource::wake::by_reservation(&gone, &world.stores.commitments);
     assert_eq!(woken, [ObjectKey::new(home(), "commitment-u")].into(), "it may wait for the object to be corrected");
 }
+
+#[test]
+fn another_pipeline_wakes_commitments_and_slots_without_host_and_what_is_said_about_it_does_not() {
+    let pipeline = |version: u32, generation: u32| -> Pipeline {
+        decode(json!({"apiVersion": "cortex.cloud/v1alpha1", "kind": "Pipeline",
+            "metadata": {"name": "p", "uid": "u-p", "resourceVersion": version.to_string(), "generation": generation},
+            "spec": {"schedulingDomain": "nova", "type": "filter-weigher"}}))
+    };
+    let world = world();
+    applied(&world.stores.reservations, &home(), slot(2, None));
+    let woken = |change: &dyn Fn()| {
+        let queues = Queues::default();
+        wake_by_pipelines(&world.stores, &queues);
+        change();
+        (queues.slots.len(), queues.commitments.len())
+    };
+    let store = &world.stores.pipelines;
+    assert_eq!(woken(&|| applied(store, &home(), pipeline(3, 1))), (1, 1), "it comes");
+    assert_eq!(woken(&|| applied(store, &home(), pipeline(4, 1))), (0, 0), "its conditions");
+    assert_eq!(woken(&|| applied(store, &home(), pipeline(5, 2))), (1, 1), "it changes");
+    assert_eq!(woken(&|| deleted(store, &home(), pipeline(6, 2))), (1, 1), "it goes");
+}
