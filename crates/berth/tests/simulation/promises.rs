@@ -2,7 +2,8 @@
 //! its room there, whatever happens to the writes of the process. Claims are the memory of whoever leads: a crash or a
 //! change of the leader forgets them, and of what is heard late nobody can know; so there is none of this here. Nor do
 //! VMs of several sizes share the slots of one project: a VM may use what is left of several slots together, but counts
-//! in one of them, which the laws call over-booking.
+//! in one of them, which the laws call over-booking. And commitments stay in their zone: slots in a zone that is not
+//! accepted yet are open to VMs of the project, and are not booked for them.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -14,9 +15,9 @@ use crate::{
     world::{World, ZONES},
 };
 
-fn kept(seed: u64, two: bool, seen: &mut BTreeMap<&'static str, u64>) {
+fn kept(seed: u64, seen: &mut BTreeMap<&'static str, u64>) {
     alone(async {
-        let mut world = if two { World::two_clusters(seed) } else { World::one_cluster(seed) };
+        let mut world = if seed % 4 < 2 { World::two_clusters(seed) } else { World::one_cluster(seed) };
         world.flavors = if seed.is_multiple_of(2) { &[seeds::HALF_FLAVOR] } else { &[testing::FLAVOR] };
         for zone in ZONES {
             world.hosts(zone, &[(&format!("h0-{zone}"), 4), (&format!("h1-{zone}"), 3)]);
@@ -42,10 +43,8 @@ fn kept(seed: u64, two: bool, seen: &mut BTreeMap<&'static str, u64>) {
 fn u1_seeds_send_no_vm_where_there_is_no_room_for_it() {
     let mut seen = BTreeMap::new();
     for seed in crate::seeds() {
-        for two in [false, true] {
-            eprintln!("seed {seed}, two clusters: {two}");
-            kept(seed, two, &mut seen);
-        }
+        eprintln!("seed {seed}");
+        kept(seed, &mut seen);
     }
     told(&format!("simulation of promises: {seen:?}"));
     let wanted = ["VM started", "VM booked", "VM moved", "VM asked twice", "VM never started", "VM without room"];
