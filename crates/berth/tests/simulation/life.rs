@@ -30,12 +30,14 @@ pub enum Act {
     HostGoes,
     HandClears,
     HandSends,
-    /// Nova wants a host for a VM.
+    /// The agents of all hosts report that nothing has changed.
+    HostBeats,
+    /// Nova wants a host for a VM, or for a few at the same time.
     Vm,
 }
 
 /// As they may follow each other: those that occur twice are twice as frequent.
-const ACTS: [Act; 17] = [
+const ACTS: [Act; 18] = [
     Act::Commit,
     Act::Commit,
     Act::Commit,
@@ -50,6 +52,7 @@ const ACTS: [Act; 17] = [
     Act::HostGoes,
     Act::HandClears,
     Act::HandSends,
+    Act::HostBeats,
     Act::Vm,
     Act::Vm,
     Act::Vm,
@@ -57,7 +60,7 @@ const ACTS: [Act; 17] = [
 
 /// What happens when nobody takes room away that was given out: no host shrinks or goes, nobody sends a slot anywhere, and
 /// no commitment has slots in a zone that it does not serve.
-pub const CALM: [Act; 13] = [
+pub const CALM: [Act; 14] = [
     Act::Commit,
     Act::Commit,
     Act::Resize,
@@ -65,6 +68,7 @@ pub const CALM: [Act; 13] = [
     Act::Delete,
     Act::HostComes,
     Act::HandClears,
+    Act::HostBeats,
     Act::Vm,
     Act::Vm,
     Act::Vm,
@@ -100,7 +104,10 @@ fn act(world: &mut World, acts: &[Act]) {
     let act = acts[world.random.below(acts.len())];
     let mut random = Random::new(world.random.draw());
     match act {
-        Act::Vm => world.vm(random),
+        Act::Vm => {
+            let count = if random.chance(250) { 4 } else { 1 };
+            (0..count).for_each(|_| world.vm(Random::new(random.draw())));
+        }
         act => world.people(|world| happens(world, act, &mut random)),
     }
 }
@@ -190,6 +197,14 @@ fn happens(world: &World, act: Act, random: &mut Random) {
         Act::HostShrinks => {
             let one = json!({ "status": { "capacity": { "memory": seeds::slots(1) }, "effectiveCapacity": { "memory": seeds::slots(1) } } });
             drop(server.edit_status::<Hypervisor>(&host, &one));
+        }
+        Act::HostBeats => {
+            let beat = json!({ "metadata": { "annotations": { "beat": random.draw().to_string() } } });
+            for (_, server) in world.servers() {
+                let hosts: Vec<Hypervisor> = server.all().unwrap_or_default();
+                let names = hosts.iter().filter_map(|host| host.metadata.name.as_deref());
+                names.for_each(|name| drop(server.edit::<Hypervisor>(name, &beat)));
+            }
         }
         Act::HostGoes => drop(server.delete::<Hypervisor>(&host)),
         Act::HandClears => hand(server, random, &json!({ "spec": { "targetHost": null } })),
