@@ -44,9 +44,11 @@ fn lists(view: &View, host: &HostName, vm: &VmId) -> bool {
     state.is_some_and(|state| state.host().instances.contains_key(vm))
 }
 
-/// The memory of a slot that nobody is expected in or was booked for, apart from one VM's own booking.
+/// The memory of a slot that nobody is expected in or was booked for, apart from one VM's own booking. As for the block a
+/// VM that is there takes room in the first of its slots only (U35).
 fn remaining(view: &View, slot: &Reservation, own: &VmId) -> Bytes {
-    let expected: Bytes = slot.expected().map(|(_, size)| size.memory.at_least_zero()).sum();
+    let expected = slot.expected().filter(|(vm, _)| !counts_before(view, slot, vm));
+    let expected: Bytes = expected.map(|(_, size)| size.memory.at_least_zero()).sum();
     let claims = slot.target_host.iter().flat_map(|host| view.claims_on(host));
     let booked: Bytes = claims
         .filter(|claim| claim.slot.as_ref() == Some(&slot.key) && claim.instance != *own)
@@ -54,6 +56,12 @@ fn remaining(view: &View, slot: &Reservation, own: &VmId) -> Bytes {
         .map(|claim| claim.size.memory.at_least_zero())
         .sum();
     (slot.size.memory - expected - booked).at_least_zero()
+}
+
+/// Whether a VM is there and counts in a slot of the same host that comes before this one.
+fn counts_before(view: &View, slot: &Reservation, vm: &VmId) -> bool {
+    let Some(host) = slot.target_host.as_ref().filter(|host| lists(view, host, vm)) else { return false };
+    view.slots_expecting(vm).any(|other| other.key < slot.key && other.hosts().any(|name| name == host))
 }
 
 /// The slot that covers most of the memory, then the tightest, then the first by name.

@@ -7,7 +7,7 @@ use berth_crds::{
     names, testing,
 };
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The zone beside [`testing::ZONE`].
 pub const OTHER_ZONE: &str = "eu-test-1b";
@@ -28,13 +28,30 @@ pub fn slot_name(uuid: &str, number: u64) -> String {
     names::slot(&names::commitment(uuid), number)
 }
 
+/// A flavor of [`testing::GROUP`] of which two fit into a slot.
+pub const HALF_FLAVOR: &str = "mem_v4_c15_m240";
+
 /// The flavor groups: [`testing::GROUP`] with the one flavor [`testing::FLAVOR`].
 pub fn flavor_groups(now: Timestamp) -> Knowledge {
+    knowledge(&[flavor(testing::FLAVOR, 1)], now)
+}
+
+/// The same group with [`HALF_FLAVOR`] besides: slots of whole [`slots`] are the same, and VMs may share one.
+pub fn flavor_groups_with_half(now: Timestamp) -> Knowledge {
+    knowledge(&[flavor(testing::FLAVOR, 1), flavor(HALF_FLAVOR, 2)], now)
+}
+
+/// A flavor of the group that has this part of a slot.
+fn flavor(name: &str, part: u64) -> Value {
     let specs = json!({ "quota:hw_version": testing::GROUP, "capabilities:hypervisor_type": "QEMU" });
-    let flavor = json!({ "name": testing::FLAVOR, "vcpus": SLOT_CORES, "memoryMB": SLOT_GIB * 1024, "diskGB": 64,
-                         "extraSpecs": specs });
-    let group = json!({ "name": testing::GROUP, "ramCoreRatio": 16384, "flavors": [flavor],
-                        "largestFlavor": flavor, "smallestFlavor": flavor });
+    json!({ "name": name, "vcpus": SLOT_CORES / part, "memoryMB": SLOT_GIB / part * 1024, "diskGB": 64,
+            "extraSpecs": specs })
+}
+
+/// The group with these flavors, the largest first.
+fn knowledge(flavors: &[Value], now: Timestamp) -> Knowledge {
+    let group = json!({ "name": testing::GROUP, "ramCoreRatio": 16384, "flavors": flavors,
+                        "largestFlavor": flavors.first(), "smallestFlavor": flavors.last() });
     let mut knowledge = Knowledge::new(names::FLAVOR_GROUPS, KnowledgeSpec::default());
     knowledge.status = Some(KnowledgeStatus {
         conditions: vec![ready_condition(Status::True, "Extracted", "", Some(1), now)],

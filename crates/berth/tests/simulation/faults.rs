@@ -34,6 +34,28 @@ pub fn plague(server: &Server, random: &mut Random) {
     }
 }
 
+/// Writes fail, their outcome is not known, and everything takes its time; but news are late by less than a second, and
+/// nothing is refused for good.
+pub fn trouble(server: &Server, random: &mut Random) {
+    let millis = Duration::from_millis;
+    server.latency(Duration::ZERO..=millis(30), Duration::ZERO..=millis(30));
+    server.late_watches(Duration::ZERO..=millis(400));
+    for fault in [
+        Fault::Conflict,
+        Fault::TooMany { retry_after: 1 },
+        Fault::Internal,
+        Fault::Unavailable,
+        Fault::Timeout,
+        Fault::TimeoutAfterwards,
+        Fault::LoseAnswer,
+        Fault::CutBefore,
+        Fault::Hang,
+    ] {
+        let some = 1 + u32::try_from(random.below(2)).unwrap_or(0);
+        server.rule(Rule::new(fault).writes().per_mille(some * HUNDREDTHS));
+    }
+}
+
 /// Adds up what hit.
 pub fn add(all: &mut BTreeMap<&'static str, u64>, server: &Server) {
     for (name, count) in server.fault_counts() {

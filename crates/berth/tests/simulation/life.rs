@@ -20,7 +20,7 @@ const HOSTS: usize = 8;
 
 /// One thing that happens.
 #[derive(Clone, Copy, Debug)]
-enum Act {
+pub enum Act {
     Commit,
     Resize,
     Move,
@@ -30,10 +30,14 @@ enum Act {
     HostGoes,
     HandClears,
     HandSends,
+    /// The agents of all hosts report that nothing has changed.
+    HostBeats,
+    /// Nova wants a host for a VM, or for a few at the same time.
+    Vm,
 }
 
 /// As they may follow each other: those that occur twice are twice as frequent.
-const ACTS: [Act; 14] = [
+const ACTS: [Act; 18] = [
     Act::Commit,
     Act::Commit,
     Act::Commit,
@@ -48,6 +52,29 @@ const ACTS: [Act; 14] = [
     Act::HostGoes,
     Act::HandClears,
     Act::HandSends,
+    Act::HostBeats,
+    Act::Vm,
+    Act::Vm,
+    Act::Vm,
+];
+
+/// What happens when nobody takes room away that was given out: no host shrinks or goes, nobody sends a slot anywhere, and
+/// no commitment has slots in a zone that it does not serve.
+pub const CALM: [Act; 14] = [
+    Act::Commit,
+    Act::Commit,
+    Act::Resize,
+    Act::Resize,
+    Act::Delete,
+    Act::HostComes,
+    Act::HandClears,
+    Act::HostBeats,
+    Act::Vm,
+    Act::Vm,
+    Act::Vm,
+    Act::Vm,
+    Act::Vm,
+    Act::Vm,
 ];
 
 /// So many things happen, one after the other, with pauses of up to `longest` between them. Now and then something
@@ -56,14 +83,33 @@ pub async fn life(world: &mut World, mut process: Process, acts: usize, longest:
     for _ in 0..acts {
         let pause = world.random.duration(&(Duration::ZERO..=longest));
         sleep(pause).await;
-        let act = ACTS[world.random.below(ACTS.len())];
-        let mut random = Random::new(world.random.draw());
-        world.people(|world| happens(world, act, &mut random));
+        act(world, &ACTS);
         if world.random.chance(200) {
             process = blow(world, process).await;
         }
     }
     process
+}
+
+/// So many of these things happen, and the process is left alone.
+pub async fn calm_life(world: &mut World, acts: usize, longest: Duration) {
+    for _ in 0..acts {
+        sleep(world.random.duration(&(Duration::ZERO..=longest))).await;
+        act(world, &CALM);
+    }
+}
+
+/// One of these things happens.
+fn act(world: &mut World, acts: &[Act]) {
+    let act = acts[world.random.below(acts.len())];
+    let mut random = Random::new(world.random.draw());
+    match act {
+        Act::Vm => {
+            let count = if random.chance(250) { 4 } else { 1 };
+            (0..count).for_each(|_| world.vm(Random::new(random.draw())));
+        }
+        act => world.people(|world| happens(world, act, &mut random)),
+    }
 }
 
 /// Two replicas live, of which now and then one stands still or crashes and starts again.
@@ -72,9 +118,7 @@ pub async fn life_of_two(world: &mut World, acts: usize, longest: Duration) -> [
     let mut replicas = names.map(|who| world.start_replica(who));
     for _ in 0..acts {
         sleep(world.random.duration(&(Duration::ZERO..=longest))).await;
-        let act = ACTS[world.random.below(ACTS.len())];
-        let mut random = Random::new(world.random.draw());
-        world.people(|world| happens(world, act, &mut random));
+        act(world, &ACTS);
         let which = world.random.below(2);
         match world.random.below(12) {
             0 => replicas[which].pause(),
@@ -154,9 +198,18 @@ fn happens(world: &World, act: Act, random: &mut Random) {
             let one = json!({ "status": { "capacity": { "memory": seeds::slots(1) }, "effectiveCapacity": { "memory": seeds::slots(1) } } });
             drop(server.edit_status::<Hypervisor>(&host, &one));
         }
+        Act::HostBeats => {
+            let beat = json!({ "metadata": { "annotations": { "beat": random.draw().to_string() } } });
+            for (_, server) in world.servers() {
+                let hosts: Vec<Hypervisor> = server.all().unwrap_or_default();
+                let names = hosts.iter().filter_map(|host| host.metadata.name.as_deref());
+                names.for_each(|name| drop(server.edit::<Hypervisor>(name, &beat)));
+            }
+        }
         Act::HostGoes => drop(server.delete::<Hypervisor>(&host)),
         Act::HandClears => hand(server, random, &json!({ "spec": { "targetHost": null } })),
         Act::HandSends => hand(server, random, &json!({ "spec": { "targetHost": host } })),
+        Act::Vm => {}
     }
 }
 

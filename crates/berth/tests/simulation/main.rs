@@ -3,10 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 mod churn;
+mod endpoint;
 mod faults;
 mod leader_law;
 mod life;
+mod nova;
 mod process;
+mod promises;
 mod world;
 
 use std::{collections::BTreeMap, future::Future, io::Write as _, time::Duration};
@@ -74,6 +77,7 @@ fn lived(seed: u64, two: bool, hit: &mut BTreeMap<&'static str, u64>) -> Vec<Str
         let process = life::life(&mut world, process, 40, Duration::from_secs(20)).await;
         world.servers().into_iter().for_each(|(_, server)| faults::add(hit, server));
         world.is_lawful(process).await;
+        world.nova.add(hit);
         world.calls()
     })
 }
@@ -87,7 +91,7 @@ fn seeds_live_through_every_fault() {
             calls += lived(seed, two, &mut hit).len();
         }
     }
-    told(&format!("simulation: {calls} calls; faults that hit: {hit:?}"));
+    told(&format!("simulation: {calls} calls; what hit: {hit:?}"));
 }
 
 #[test]
@@ -116,6 +120,8 @@ fn two_lived(seed: u64, hit: &mut BTreeMap<&'static str, u64>) -> Vec<String> {
         first.crash();
         let one = world.start("one");
         world.is_lawful(one).await;
+        world.nova.add(hit);
+        *hit.entry("VM forwarded").or_default() += world.network.forwarded();
         world.calls()
     })
 }
@@ -127,7 +133,8 @@ fn d10_of_two_replicas_only_the_leader_writes_whatever_happens() {
         eprintln!("seed {seed}");
         calls += two_lived(seed, &mut hit).len();
     }
-    told(&format!("simulation of two replicas: {calls} calls; faults that hit: {hit:?}"));
+    told(&format!("simulation of two replicas: {calls} calls; what hit: {hit:?}"));
+    assert!(hit["VM forwarded"] > 0, "no follower has sent anything to the leader: {hit:?}");
     let (first, second) = (two_lived(1, &mut hit), two_lived(1, &mut hit));
     assert!(first == second, "the same seed gives the same calls");
 }
@@ -187,8 +194,22 @@ fn a_list_of_an_older_state_is_made_good_by_the_watch_that_follows() {
 fn every_kind_of_fault_hits() {
     let mut hit = BTreeMap::new();
     (0..3).for_each(|seed| drop(lived(seed, true, &mut hit)));
-    let wanted =
-        ["409", "429", "500", "503", "504 afterwards", "answer lost", "hang", "watch broken", "watch late", "latency"];
+    let wanted = [
+        "409",
+        "429",
+        "500",
+        "503",
+        "504 afterwards",
+        "answer lost",
+        "hang",
+        "watch broken",
+        "watch late",
+        "latency",
+        "VM started",
+        "VM booked",
+        "VM moved",
+        "VM unanswered",
+    ];
     let missing: Vec<_> = wanted.into_iter().filter(|name| !hit.contains_key(name)).collect();
     assert_eq!(missing, [""; 0], "{hit:?}");
 }

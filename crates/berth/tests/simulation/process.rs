@@ -1,17 +1,20 @@
 //! One operator process: the assembly of the binary against doubles of API servers, with its tasks, which end when it
-//! crashes and stand still while it is paused.
+//! crashes and stand still while it is paused, and the endpoint for Nova, which is gone or silent then.
 
 use std::{sync::Arc, time::Duration};
 
-use berth::assembly::{Controllers, Environment, Memory, MemorySettings, OperatorMetrics, Order};
+use berth::assembly::{Controllers, Deciding, Environment, Memory, MemorySettings, OperatorMetrics, Order};
 use berth_cluster::{Candidate, Clusters, Election, Events, Fence, Pick, Routes};
-use berth_core::ClusterName;
+use berth_core::{ClusterName, HostName};
+use berth_scheduler::BuiltIn;
 use berth_scheduler_api::Chosen;
 use berth_telemetry::{clock::Clock, config::Configuration, ids::FreshIds, metrics::Metrics};
 use berth_testkit::{Gate, Random};
 use futures::future::join_all;
 use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
+
+use crate::endpoint::{Endpoint, Network, endpoint};
 
 /// A cluster that does not answer a new leader within this time has to wait.
 const TAKE_OVER: Duration = Duration::from_secs(10);
@@ -27,6 +30,10 @@ pub struct Start<'a> {
     pub order: Option<Random>,
     /// It leads only when it has won the lease.
     pub elected: bool,
+    /// Where it is reached, and reaches others.
+    pub network: &'a Network,
+    /// What its API draws.
+    pub chance: Random,
 }
 
 /// A running process.
@@ -34,11 +41,14 @@ pub struct Process {
     ended: watch::Receiver<bool>,
     gate: Gate,
     tasks: JoinSet<()>,
+    brain: Arc<BuiltIn>,
+    endpoint: Endpoint,
 }
 
 impl Process {
     pub fn start(start: Start<'_>) -> Self {
-        let Start { who, clusters, routes, configuration, clock, order, elected } = start;
+        let Start { who, clusters, routes, configuration, clock, order, elected, network, chance } = start;
+        let address = format!("http://{who}");
         let memory = Memory::new(MemorySettings::default(), routes);
         let registry = Metrics::new(&[].into()).unwrap();
         let metrics = OperatorMetrics::register(&registry, &memory).unwrap();
@@ -50,8 +60,14 @@ impl Process {
         let (fence, leadership) = if elected {
             let lease = metrics.cluster.lease.clone();
             let [namespace, name, identity] = ["berth-system", "berth", who].map(str::to_owned);
-            let candidate =
-                Candidate { namespace, name, identity, address: None, clock: clock.clone(), metrics: lease };
+            let candidate = Candidate {
+                namespace,
+                name,
+                identity,
+                address: Some(address.clone()),
+                clock: clock.clone(),
+                metrics: lease,
+            };
             let (leadership, work) = Election::new(clusters.home(), candidate);
             tasks.spawn(gate.through(async move { drop(work.await) }));
             (leadership.fence(), Some(leadership))
@@ -73,13 +89,22 @@ impl Process {
         };
         let controllers = Controllers::new(&memory, &environment);
         let work = controllers.work(&memory, &metrics, &stop, ordered(order));
+        let deciding = Deciding::new(leadership.clone(), who);
+        let (router, nova) = endpoint(&memory, &environment, &deciding, network, chance, &stop);
+        for (_, work) in nova {
+            tasks.spawn(gate.through(work));
+        }
+        let endpoint = network.open(&address, router, &gate);
+        let brain = memory.scheduler.clone();
         let (known, (end, ended)) = (memory, watch::channel(false));
-        let deciding = async move {
+        let leading = async move {
             known.synced(&ClusterName::home()).await;
             if let Some(leadership) = &leadership {
                 leadership.acquired().await;
                 known.read_anew(TAKE_OVER).await;
             }
+            known.pipelines.loaded().await;
+            deciding.begin();
             let controllers = join_all(work.into_iter().map(|(_, work)| work));
             match &leadership {
                 None => drop(controllers.await),
@@ -91,13 +116,19 @@ impl Process {
                 },
             }
         };
-        tasks.spawn(gate.through(deciding));
-        Self { ended, gate, tasks }
+        tasks.spawn(gate.through(leading));
+        Self { ended, gate, tasks, brain, endpoint }
     }
 
     /// It is gone from one moment to the next; requests that it has sent may still take effect.
     pub fn crash(mut self) {
+        self.endpoint.close();
         self.tasks.abort_all();
+    }
+
+    /// What it holds for decisions that nothing shows, and where its sums are wrong: both are empty at rest.
+    pub fn holds(&self) -> (usize, usize, Vec<HostName>) {
+        (self.brain.claimed(), self.brain.assumed(), self.brain.drift())
     }
 
     /// It has lost the lease.

@@ -13,7 +13,11 @@ use berth_testkit::{Judge, Random, Server, SteppedClock, seeds};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::process::{Process, Start};
+use crate::{
+    endpoint::Network,
+    nova::{self, Nova, People},
+    process::{Process, Start},
+};
 
 /// Nothing is written for so long: the world is at rest. Longer than the grace of a host and every timed look.
 const REST: Duration = Duration::from_secs(45 * 60);
@@ -31,6 +35,12 @@ pub struct World {
     pub judge: Judge,
     pub clock: SteppedClock,
     pub random: Random,
+    /// Where Nova finds the processes.
+    pub network: Network,
+    pub nova: Nova,
+    began: Instant,
+    /// The flavors of the group that VMs of the project have.
+    pub flavors: &'static [&'static str],
     configuration: Configuration,
     routes: Routes,
 }
@@ -58,11 +68,23 @@ impl World {
         };
         let (home, remote) = (server(), two.then(&mut server));
         let routes = Routes::new(&configuration.api_servers);
-        let world = Self { home, remote, judge: Judge::default(), clock, random, configuration, routes };
+        let world = Self {
+            home,
+            remote,
+            judge: Judge::default(),
+            clock,
+            random,
+            network: Network::default(),
+            nova: Nova::default(),
+            began: Instant::now(),
+            flavors: nova::ANY,
+            configuration,
+            routes,
+        };
         for (name, server) in world.servers() {
             world.judge.watch(&name, server);
         }
-        world.home.create(&seeds::flavor_groups(world.clock.now())).unwrap();
+        world.home.create(&seeds::flavor_groups_with_half(world.clock.now())).unwrap();
         world
     }
 
@@ -98,6 +120,7 @@ impl World {
         let cluster = |name: &ClusterName, server: &Server| server.cluster_as(name.clone(), who);
         let remotes = self.remote.iter().map(|server| cluster(&seeds::OTHER_ZONE.into(), server));
         let clusters = Clusters::new(cluster(&ClusterName::home(), &self.home), remotes);
+        let chance = Random::new(self.random.draw());
         Process::start(Start {
             who,
             clusters,
@@ -106,12 +129,31 @@ impl World {
             clock: Arc::new(self.clock.clone()),
             order,
             elected,
+            network: &self.network,
+            chance,
         })
     }
 
     /// People, hosts and other programs act.
     pub fn people<T>(&self, act: impl FnOnce(&Self) -> T) -> T {
         self.judge.people(|| act(self))
+    }
+
+    /// Nova is told to start a VM. It goes through its life beside everything else that happens.
+    pub fn vm(&mut self, random: Random) {
+        let around = self.around_nova();
+        self.nova.starts(around, random);
+    }
+
+    pub fn around_nova(&self) -> People {
+        People {
+            judge: self.judge.clone(),
+            zones: ZONES.map(|zone| (zone, self.server_of(zone).clone())),
+            clusters: self.servers().into_iter().map(|(name, server)| (name, server.clone())).collect(),
+            network: self.network.clone(),
+            began: self.began,
+            flavors: self.flavors,
+        }
     }
 
     /// Somebody sets up hosts with room for so many slots in a zone.
@@ -143,9 +185,11 @@ impl World {
     pub async fn is_lawful(&mut self, process: Process) {
         self.heal();
         self.rests().await;
+        self.nova.ends().await;
         self.judge.heard();
         let wrong = (self.judge.broken(), self.judge.broken_at_rest());
         assert!(wrong.0.is_empty() && wrong.1.is_empty(), "{wrong:#?}\n{}", self.last_writes(40));
+        assert_eq!(process.holds(), (0, 0, Vec::new()), "claims, entries, and hosts whose sums have drifted");
         process.crash();
         let again = self.start("again");
         self.rests().await;
@@ -164,7 +208,7 @@ impl World {
     }
 
     /// The last writes, for the text of a failure.
-    fn last_writes(&self, count: usize) -> String {
+    pub fn last_writes(&self, count: usize) -> String {
         let writes: Vec<_> = self.calls().into_iter().filter(|call| is_write(call)).collect();
         let _ = count;
         writes[writes.len().saturating_sub(count)..].join("\n")

@@ -80,6 +80,19 @@ fn only_ready_slots_of_the_project_and_group_take_a_vm() {
     assert_eq!(scheduler.room(&"h".into()), Some(gib(32 - 5 * 4 - 1, 256 - 5 * 32 - 8)), "it counts besides");
 }
 
+/// A slot whose VM counts in another one blocks all of its size and has all of it to give.
+#[test]
+fn u35_a_vm_that_is_expected_in_two_slots_of_its_host_takes_room_in_the_first() {
+    let twice = [("old", gib(4, 32))];
+    let scheduler = cloud(&[], &[slot("a", "h", gib(4, 32), &twice), slot("b", "h", gib(4, 32), &twice)]);
+    let full =
+        Host { instances: [("old".into(), true)].into(), allocation: gib(4, 32).into(), ..host("h", gib(8, 64)) };
+    let _ = scheduler.host_changed(&"h".into(), Some(full));
+    assert_eq!(scheduler.room(&"h".into()), Some(Resources::ZERO));
+    assert_eq!(booked(&scheduler, &vm("v", 4, 32)).as_deref(), Some("b"));
+    assert_eq!(scheduler.room(&"h".into()), Some(Resources::ZERO), "it goes into the slot, not beside it");
+}
+
 #[test]
 fn b16_the_project_is_that_of_the_vm() {
     let scheduler = cloud(&["h"], &[slot("s", "h", gib(4, 32), &[])]);

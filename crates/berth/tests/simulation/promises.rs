@@ -1,0 +1,53 @@
+//! What Nova is told is kept (D3, U1): while a process decides without a break, a VM that starts where it was sent finds
+//! its room there, whatever happens to the writes of the process. Claims are the memory of whoever leads: a crash or a
+//! change of the leader forgets them, and of what is heard late nobody can know; so there is none of this here. Nor do
+//! VMs of several sizes share the slots of one project: a VM may use what is left of several slots together, but counts
+//! in one of them, which the laws call over-booking. And commitments stay in their zone: slots in a zone that is not
+//! accepted yet are open to VMs of the project, and are not booked for them.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use berth_crds::testing;
+use berth_testkit::{Random, seeds};
+
+use crate::{
+    alone, faults, life, told,
+    world::{World, ZONES},
+};
+
+fn kept(seed: u64, seen: &mut BTreeMap<&'static str, u64>) {
+    alone(async {
+        let mut world = if seed % 4 < 2 { World::two_clusters(seed) } else { World::one_cluster(seed) };
+        world.flavors = if seed.is_multiple_of(2) { &[seeds::HALF_FLAVOR] } else { &[testing::FLAVOR] };
+        for zone in ZONES {
+            world.hosts(zone, &[(&format!("h0-{zone}"), 4), (&format!("h1-{zone}"), 3)]);
+        }
+        let mut random = Random::new(seed);
+        world.servers().into_iter().for_each(|(_, server)| faults::trouble(server, &mut random));
+        let process = world.start("one");
+        life::calm_life(&mut world, 60, Duration::from_secs(20)).await;
+        world.servers().into_iter().for_each(|(_, server)| faults::add(seen, server));
+        world.is_lawful(process).await;
+        world.nova.add(seen);
+        let wrong = (world.nova.broken(), world.nova.forgotten(&world.around_nova()));
+        assert!(
+            wrong.0.is_empty() && wrong.1.is_empty(),
+            "{wrong:#?}\n{}\n{}",
+            world.nova.story(),
+            world.last_writes(200)
+        );
+    });
+}
+
+#[test]
+fn u1_seeds_send_no_vm_where_there_is_no_room_for_it() {
+    let mut seen = BTreeMap::new();
+    for seed in crate::seeds() {
+        eprintln!("seed {seed}");
+        kept(seed, &mut seen);
+    }
+    told(&format!("simulation of promises: {seen:?}"));
+    let wanted = ["VM started", "VM booked", "VM moved", "VM asked twice", "VM never started", "VM without room"];
+    let missing: Vec<_> = wanted.into_iter().filter(|name| !seen.contains_key(name)).collect();
+    assert_eq!(missing, [""; 0], "{seen:?}");
+}
