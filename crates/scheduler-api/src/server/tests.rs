@@ -7,3 +7,4 @@ mod leading;
 mod nonsense;
 mod refusals;
 mod setting;
+mod token;

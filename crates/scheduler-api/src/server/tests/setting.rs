@@ -10,7 +10,7 @@ use axum::response::Response;
 use berth_core::host::{Capabilities, ConditionStatus, Host};
 use berth_core::{Bytes as Memory, Cores, Resources};
 use berth_scheduler::{AnswerSettings, BuiltIn, Guest, Param, PipelineSpec, Settings, StepSpec, TieBreak};
-use berth_telemetry::metrics::Metrics;
+use berth_telemetry::{config::Token, metrics::Metrics};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -207,6 +207,12 @@ impl Seen {
 }
 
 impl Setting {
+    /// The same for those only who show the token.
+    pub(super) fn guarded_by(self, token: Token) -> Self {
+        let Ok(api) = Arc::try_unwrap(self.api) else { panic!("shared") };
+        Self { api: Arc::new(api.with_token(Some(token))), ..self }
+    }
+
     pub(super) async fn post(&self, body: impl ToString) -> Seen {
         self.send(Request::post(PATH).body(Body::from(body.to_string())).unwrap()).await
     }
