@@ -61,7 +61,7 @@ control-plane: check-tools ## Start a control plane, and say how to point kubect
 	@$(CONTROL_PLANE) up
 
 .PHONY: bench
-bench: check-tools ## Measure how fast the scheduler decides, on one core.
+bench: check-tools ## Measure how fast the scheduler decides, on one core, and what a request of Nova costs.
 	$(CARGO) run --locked -q --release -p berth-bench -- scheduler
 
 .PHONY: bench-start

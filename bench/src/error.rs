@@ -46,6 +46,12 @@ pub enum Error {
     /// The scheduler did not decide.
     #[error("the scheduler: {0}")]
     Scheduler(#[from] berth_scheduler::SchedulerError),
+    /// The scheduler API did not answer as it should.
+    #[error("the scheduler API: {0}")]
+    Answer(String),
+    /// The metrics of the scheduler API.
+    #[error("the metrics of the scheduler API: {0}")]
+    Metrics(#[from] berth_telemetry::metrics::MetricsError),
     /// There was nothing to write.
     #[error("the operator wrote {writes} times, and there was nothing to write")]
     Wrote {

@@ -1,6 +1,6 @@
 //! What Linux knows of a process: processor time and memory.
 
-use std::fs;
+use std::{fs, io};
 
 use crate::error::Error;
 
@@ -14,6 +14,19 @@ pub struct Usage {
     pub cpu_seconds: f64,
     /// The highest resident set.
     pub peak_mib: u64,
+}
+
+/// The id of the thread that asks.
+pub fn this_thread() -> Result<u32, Error> {
+    let path = "/proc/thread-self";
+    let link = fs::read_link(path).map_err(Error::system(path))?;
+    let id = link.file_name().and_then(|name| name.to_str()?.parse().ok());
+    id.ok_or_else(|| Error::system(path)(io::ErrorKind::InvalidData.into()))
+}
+
+/// Processor seconds of a thread of this process so far.
+pub fn seconds_of_thread(id: u32) -> Result<f64, Error> {
+    Ok(cpu_seconds(&read(std::process::id(), &format!("task/{id}/stat"))?))
 }
 
 /// Of the process with this id.

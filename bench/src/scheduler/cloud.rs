@@ -154,7 +154,12 @@ pub fn objects(hosts: usize, chance: &mut Chance) -> (Vec<Host>, Vec<Reservation
 
 /// The scheduler that knows these objects.
 pub fn scheduler(hosts: &[Host], slots: &[Reservation]) -> BuiltIn {
-    let scheduler = BuiltIn::new(Settings::default());
+    scheduler_with(Settings::default(), hosts, slots)
+}
+
+/// The same with other settings.
+pub fn scheduler_with(settings: Settings, hosts: &[Host], slots: &[Reservation]) -> BuiltIn {
+    let scheduler = BuiltIn::new(settings);
     for host in hosts {
         drop(scheduler.host_changed(&host.name, Some(host.clone())));
     }

@@ -4,8 +4,11 @@
 mod chance;
 mod cloud;
 mod growth;
+mod http;
 mod in_process;
+mod nova;
 mod reference;
+mod socket;
 mod times;
 
 use crate::error::Error;
@@ -18,5 +21,6 @@ const PER_HOST: usize = 10;
 /// Measures and prints everything.
 pub async fn measure() -> Result<(), Error> {
     in_process::measure().await?;
-    growth::measure().await
+    growth::measure().await?;
+    http::measure().await
 }

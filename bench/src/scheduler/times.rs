@@ -12,6 +12,16 @@ impl Times {
         self.0.push(took);
     }
 
+    /// All of the others as well.
+    pub fn append(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The mean; zero of nothing.
     pub fn mean(&self) -> Duration {
         let all: Duration = self.0.iter().sum();

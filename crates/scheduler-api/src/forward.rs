@@ -8,7 +8,7 @@ use axum::{
     body::{Body, Bytes},
     http::{
         HeaderMap, HeaderName, HeaderValue, StatusCode,
-        header::{CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS},
+        header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS},
     },
     response::Response,
 };
@@ -29,10 +29,10 @@ const CONNECT: Duration = Duration::from_secs(1);
 const MOST: usize = 64 << 20;
 /// Seconds. A new leader is there within 15, and mostly much sooner.
 const TRY_AGAIN: HeaderValue = HeaderValue::from_static("2");
-/// Of what the caller said.
-const SENT: [HeaderName; 2] = [CONTENT_TYPE, X_REQUEST_ID];
+/// Of what the caller said. The leader wants to see its token as well.
+const SENT: [HeaderName; 3] = [AUTHORIZATION, CONTENT_TYPE, X_REQUEST_ID];
 /// Of what the leader says.
-const ANSWERED: [HeaderName; 3] = [CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS, RETRY_AFTER];
+const ANSWERED: [HeaderName; 4] = [CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS, RETRY_AFTER, WWW_AUTHENTICATE];
 
 /// Forwards requests to the leader, over connections that stay open.
 #[derive(Clone, Debug)]

@@ -8,6 +8,7 @@ mod handle;
 mod limits;
 mod refusal;
 mod run;
+mod showing;
 mod surroundings;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::post;
+use berth_telemetry::config::Token;
 
 use crate::Backend;
 use crate::metrics::ApiMetrics;
@@ -36,6 +38,7 @@ pub struct Api<B> {
     limits: ApiLimits,
     gate: Gate,
     metrics: ApiMetrics,
+    token: Option<Token>,
 }
 
 impl<B: Backend> Api<B> {
@@ -48,7 +51,13 @@ impl<B: Backend> Api<B> {
         metrics: ApiMetrics,
     ) -> Self {
         let gate = Gate::new(&limits);
-        Self { backend, forwarder: Box::new(forwarder), surroundings, limits, gate, metrics }
+        Self { backend, forwarder: Box::new(forwarder), surroundings, limits, gate, metrics, token: None }
+    }
+
+    /// The same endpoint for those only who show this token, if there is one (document 22 section 12 no. 12).
+    #[must_use]
+    pub fn with_token(self, token: Option<Token>) -> Self {
+        Self { token, ..self }
     }
 
     /// The rest of the process, as it was given.

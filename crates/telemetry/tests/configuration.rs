@@ -423,3 +423,23 @@ fn every_key_is_documented_once() {
         assert!(keys.iter().any(|key| key.path == path), "{path}");
     }
 }
+
+/// Document 22 section 12 no. 12: neither what is in effect nor what is wrong shows a token.
+#[test]
+fn tokens_are_never_shown() {
+    let with = |token: Value| {
+        let slots = json!({"schedulerToken": token.clone()});
+        json!({"scheduler": {"token": token}, "committedResourceReservationController": slots})
+    };
+    let configuration = accepted(&with(json!("s3cret")));
+    let (own, shown) =
+        (configuration.scheduler.token.clone(), configuration.reservation_controller.scheduler_token.clone());
+    assert!(own.is_some_and(|token| token.is(b"s3cret")) && shown.is_some_and(|token| token.reveal() == "s3cret"));
+    assert!(!format!("{configuration:?}").contains("s3cret"));
+    for wrong in [json!(73_570_001), json!("pass 73570001"), json!({"73570001": 1})] {
+        let lines = refused(&with(wrong));
+        assert_eq!(lines.len(), 2);
+        assert!(lines.iter().all(|line| line.contains("oken: ") && !line.contains("73570001")), "{lines:?}");
+    }
+    assert_eq!(accepted(&with(json!(""))).scheduler.token, None);
+}

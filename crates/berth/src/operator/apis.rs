@@ -72,7 +72,8 @@ impl Apis {
         let forward = Forward::new(deciding.me()).map_err(|source| Error::Client { source: source.into() })?;
         let surroundings = Surroundings::since(memory.began());
         let limits = ApiLimits::default().with_body(keys.max_body_bytes);
-        let api = Api::new(nova, forward, surroundings, limits, environment.metrics.api.clone());
+        let api = Api::new(nova, forward, surroundings, limits, environment.metrics.api.clone())
+            .with_token(keys.token.clone());
         let server = Server::new("api").with_metrics(&environment.metrics.http).with_limits(Limits::default());
         let routes = answer::refusals(router(Arc::new(api)));
         parts.spawn("the listener of the APIs", server.serve(listener, routes, parts.stop.clone()));
@@ -102,7 +103,8 @@ pub(super) fn scheduler(
     memory: &Memory,
 ) -> Result<Chosen, Error> {
     let own = memory.scheduler.clone();
-    let SchedulerUrl::External(url) = &configuration.reservation_controller.scheduler else {
+    let keys = &configuration.reservation_controller;
+    let SchedulerUrl::External(url) = &keys.scheduler else {
         return Ok(Chosen::BuiltIn(own));
     };
     let port = Address::from_flag(&arguments.api_bind_address)?.map_or(PORT, |address| address.port);
@@ -114,6 +116,7 @@ pub(super) fn scheduler(
     let user_agent = configuration.common.user_agent();
     let external = External::new(url, user_agent.as_deref(), own);
     external
+        .and_then(|external| external.with_token(keys.scheduler_token.as_ref()))
         .map(|external| Chosen::External(Arc::new(external)))
         .map_err(|source| Error::Client { source: source.into() })
 }

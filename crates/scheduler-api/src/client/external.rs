@@ -9,6 +9,7 @@ use berth_scheduler::{
     BuiltIn, Candidates, Pin, Placed, Placement, Request, Scheduler, SchedulerError, Shortage, SlotRequest, Verdict,
     WholeRequest,
 };
+use berth_telemetry::config::Token;
 use tokio::time::Instant;
 use tracing::{debug, error};
 
@@ -30,6 +31,12 @@ impl External {
     /// process; nothing else may place slots with it.
     pub fn new(url: &str, user_agent: Option<&str>, view: Arc<BuiltIn>) -> Result<Self, SchedulerError> {
         Self::patient(url, user_agent, view, PATIENCE)
+    }
+
+    /// The same, showing this token with every request, if there is one.
+    pub fn with_token(self, token: Option<&Token>) -> Result<Self, SchedulerError> {
+        let link = self.link.with_token(token);
+        Ok(Self { link: link.map_err(|failure| SchedulerError::External(failure.to_string()))?, ..self })
     }
 
     /// The same with another limit for a whole call.

@@ -5,7 +5,12 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use berth_core::HostName;
-use reqwest::{Client, Response, StatusCode, header::CONTENT_TYPE, redirect::Policy};
+use berth_telemetry::config::Token;
+use reqwest::{
+    Client, Response, StatusCode,
+    header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue},
+    redirect::Policy,
+};
 use tokio::time::{Instant, timeout_at};
 
 use super::failure::Failure;
@@ -25,6 +30,8 @@ pub(super) struct Link {
     client: Client,
     url: String,
     patience: Duration,
+    /// Sensitive: neither shown nor logged.
+    authorization: Option<HeaderValue>,
 }
 
 impl Link {
@@ -37,7 +44,14 @@ impl Link {
             }
         };
         let client = web::client(settings).map_err(|error| Failure::Create(web::line(error)))?;
-        Ok(Self { client, url: url.to_owned(), patience })
+        Ok(Self { client, url: url.to_owned(), patience, authorization: None })
+    }
+
+    pub(super) fn with_token(self, token: Option<&Token>) -> Result<Self, Failure> {
+        let value = token.map(|token| HeaderValue::try_from(format!("Bearer {}", token.reveal()))).transpose();
+        let mut authorization = value.map_err(|error| Failure::Create(error.to_string()))?;
+        authorization.iter_mut().for_each(|value| value.set_sensitive(true));
+        Ok(Self { authorization, ..self })
     }
 
     pub(super) fn url(&self) -> &str {
@@ -67,7 +81,10 @@ impl Link {
     }
 
     async fn send_once(&self, body: &Bytes) -> Result<reqwest::Result<Response>, Failure> {
-        let request = self.client.post(&self.url).header(CONTENT_TYPE, "application/json").body(body.clone());
+        let mut request = self.client.post(&self.url).header(CONTENT_TYPE, "application/json").body(body.clone());
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization);
+        }
         let request = request.build().map_err(|error| Failure::Create(web::line(error)))?;
         Ok(self.client.execute(request).await)
     }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod slots;
+mod token;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

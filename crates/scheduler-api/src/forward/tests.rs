@@ -14,7 +14,12 @@ fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
 }
 
 async fn to(leader: &str, left: Duration) -> (StatusCode, HeaderMap, String) {
-    let sent = headers(&[("x-request-id", "req-7"), ("content-type", "application/json"), ("authorization", "secret")]);
+    let sent = headers(&[
+        ("x-request-id", "req-7"),
+        ("content-type", "application/json"),
+        ("authorization", "Bearer t"),
+        ("cookie", "c"),
+    ]);
     let response = forward().forward(leader, Bytes::from_static(b"{\"a\":1}"), &sent, left).await;
     let (parts, body) = response.into_parts();
     let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
@@ -29,7 +34,7 @@ async fn unheard(leader: &str, left: Duration) -> String {
 }
 
 #[tokio::test]
-async fn u2_the_leader_gets_the_body_the_name_of_the_request_and_what_is_left() {
+async fn u2_the_leader_gets_the_body_the_name_of_the_request_the_token_and_what_is_left() {
     let leader = Stub::start([Reply::http(200, "", "{}")]).await;
     to(&leader.base(), LONG).await;
     let [asked] = leader.asked().try_into().unwrap();
@@ -39,7 +44,8 @@ async fn u2_the_leader_gets_the_body_the_name_of_the_request_and_what_is_left() 
         ("x-berth-deadline-ms", Some("20000")),
         ("x-request-id", Some("req-7")),
         ("content-type", Some("application/json")),
-        ("authorization", None),
+        ("authorization", Some("Bearer t")),
+        ("cookie", None),
     ] {
         assert_eq!(asked.header(name), value, "{name}");
     }

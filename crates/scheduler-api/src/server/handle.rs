@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Api, DEADLINE_MS, FORWARDED, body, refusal::Refusal, run};
+use super::{Api, DEADLINE_MS, FORWARDED, body, refusal::Refusal, run, showing};
 use crate::wire::{self, Incoming};
 use crate::{Backend, Role};
 
@@ -58,6 +58,7 @@ impl<B: Backend> Api<B> {
     }
 
     async fn respond(&self, headers: &HeaderMap, body: Body, deadline: Instant) -> Result<Response, Refusal> {
+        showing::check(self.token.as_ref(), headers)?;
         if let Some(reason) = self.backend.not_ready() {
             return Err(Refusal::NotReady(reason));
         }

@@ -1,7 +1,7 @@
 //! Everything but hosts that a caller can be answered: status, text, and the class under which it is counted (document 22
 //! section 5.1, document 60 section 2.5 and B21, U6). Nothing that a request holds is answered with 500.
 
-use axum::http::header::{ALLOW, RETRY_AFTER};
+use axum::http::header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use berth_http::answer;
@@ -18,6 +18,8 @@ const PROCESS: &str = "failed to process scheduling decision";
 pub(super) enum Refusal {
     /// Another method than POST.
     Method,
+    /// The caller has not shown the token.
+    Stranger,
     /// This process cannot answer yet.
     NotReady(String),
     /// The body is larger than the limit.
@@ -56,6 +58,7 @@ impl Refusal {
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Stranger => StatusCode::UNAUTHORIZED,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::Unreadable | Self::Malformed(_) => StatusCode::BAD_REQUEST,
@@ -70,6 +73,7 @@ impl Refusal {
     pub(super) fn class(&self) -> &'static str {
         match self {
             Self::Method => "invalid request method",
+            Self::Stranger => "missing or wrong bearer token",
             Self::NotReady(_) => "not ready",
             Self::TooLarge => "request body too large",
             Self::Unreadable | Self::Slow => "failed to read request body",
@@ -106,7 +110,7 @@ impl Refusal {
             Self::Forwarded => "this replica does not lead any more; try again".to_owned(),
             Self::Scheduler(error @ SchedulerError::Inference(_)) => error.to_string(),
             Self::Scheduler(error) => format!("{PROCESS}: {error}"),
-            Self::Method | Self::TooLarge | Self::Unreadable => self.class().to_owned(),
+            Self::Method | Self::Stranger | Self::TooLarge | Self::Unreadable => self.class().to_owned(),
         }
     }
 
@@ -119,6 +123,9 @@ impl Refusal {
         }
         if *self == Self::Method {
             headers.insert(ALLOW, HeaderValue::from_static("POST"));
+        }
+        if *self == Self::Stranger {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
     }

@@ -6,7 +6,7 @@ use berth_core::{HostName, SlotKey, host::Host, reservation::Reservation};
 use berth_scheduler::{BuiltIn, Placed, Scheduler, Settings, SlotRequest, TieBreak};
 use berth_scheduler_api::{Chosen, External, Role};
 
-use crate::server::Server;
+use crate::server::{Server, token};
 
 /// What a scheduler does differently by decision.
 #[derive(Clone, Copy, Debug)]
@@ -122,7 +122,8 @@ const EXTERNAL: Differences =
     Differences { places_wholes: false, has_a_waiting_list: false, tells_room: false, counts_filters: false };
 
 fn external(server: &Server, view: &Arc<BuiltIn>) -> Chosen {
-    Chosen::External(Arc::new(External::new(&server.url(), Some("berth/contract"), view.clone()).unwrap()))
+    let external = External::new(&server.url(), Some("berth/contract"), view.clone()).unwrap();
+    Chosen::External(Arc::new(external.with_token(Some(&token())).unwrap()))
 }
 
 /// A scheduler behind TCP and HTTP, which watches the same cloud.

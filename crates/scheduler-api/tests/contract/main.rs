@@ -52,6 +52,7 @@ contract! {
     probing:
         a_probe_ranks_hosts_and_takes_nothing,
         a_probe_can_be_limited_to_some_hosts,
+        controllers_mean_the_hosts_that_they_list,
         a_probe_can_look_past_what_is_there,
         a_probe_for_an_unknown_pipeline_names_it,
         contradicting_options_are_refused,

@@ -1,7 +1,7 @@
 //! Questions that change nothing.
 
 use berth_core::HostName;
-use berth_scheduler::{Options, Request, ReservationType, Scheduler, SchedulerError};
+use berth_scheduler::{Candidates, Hints, Intent, Options, Request, ReservationType, Scheduler, SchedulerError};
 
 use crate::{
     cloud::{flavor, gib, host, in_force, probe, wanted},
@@ -36,6 +36,28 @@ pub async fn a_probe_can_be_limited_to_some_hosts<F: Fixture>() {
     let mut request = probe(flavor(4, 32));
     request.options.max_candidates = 1;
     assert_eq!(fixture.scheduler().probe(&request).await.unwrap().len(), 1);
+}
+
+/// U6: also where the pipeline takes all hosts whatever is listed, as it does for Nova.
+pub async fn controllers_mean_the_hosts_that_they_list<F: Fixture>() {
+    let fixture = F::with(&[host("a", gib(4, 32)), host("b", gib(8, 64)), host("c", gib(8, 64))]).await;
+    let listed = |names: &[&str], hints: Hints| {
+        let candidates = Candidates::Listed(names.iter().map(|name| ((*name).into(), 0.0)).collect());
+        Request { candidates, hints, ..probe(flavor(4, 32)) }
+    };
+    for intent in [Intent::CapacityProbe, Intent::ReserveForCommittedResource, Intent::ReserveForFailover] {
+        for (list, expected) in [
+            (vec!["c"], names(&["c"])),
+            (vec!["c", "no-such-host", "b", "b"], names(&["b", "c"])),
+            (vec!["no-such-host"], names(&[])),
+            (vec![], names(&[])),
+        ] {
+            let request = listed(&list, Hints::for_intent(intent));
+            assert_eq!(hosts(&fixture, &request).await, expected, "{intent}: {list:?}");
+        }
+    }
+    let as_nova = listed(&["c"], Hints::for_intent(Intent::Create));
+    assert_eq!(hosts(&fixture, &as_nova).await, names(&["a", "b", "c"]));
 }
 
 pub async fn a_probe_can_look_past_what_is_there<F: Fixture>() {

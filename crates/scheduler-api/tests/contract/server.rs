@@ -16,8 +16,19 @@ use berth_scheduler_api::{
     metrics::ApiMetrics,
     server::{Api, ApiLimits, PATH, Surroundings, router},
 };
-use berth_telemetry::metrics::Metrics;
+use berth_telemetry::{
+    config::{Token, decode},
+    metrics::Metrics,
+};
+use serde_json::json;
 use tokio::net::TcpListener;
+
+/// What every server here wants to see.
+pub fn token() -> Token {
+    let values = json!({"scheduler": {"token": "c0ntract"}});
+    let loaded = decode(values.as_object().unwrap(), true).unwrap();
+    loaded.configuration.scheduler.token.unwrap()
+}
 
 /// A listening server.
 pub struct Server {
@@ -27,6 +38,7 @@ pub struct Server {
 }
 
 impl Server {
+    /// One that answers only those who show [`token`].
     pub async fn start(scheduler: Arc<BuiltIn>, role: Role) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -36,7 +48,7 @@ impl Server {
         let metrics = Metrics::new(&BTreeMap::new()).unwrap();
         let forward = Forward::new("follower").unwrap();
         let counted = ApiMetrics::register(&metrics, process.scheduler()).unwrap();
-        let api = Api::new(process, forward, surroundings, ApiLimits::default(), counted);
+        let api = Api::new(process, forward, surroundings, ApiLimits::default(), counted).with_token(Some(token()));
         tokio::spawn(async move { axum::serve(listener, router(Arc::new(api))).await.unwrap() });
         Self { scheduler, address, has_decided }
     }

@@ -23,6 +23,7 @@ mod scheduler;
 mod section;
 mod source;
 mod syncer;
+mod token;
 mod usage_reconciler;
 mod value;
 
@@ -47,6 +48,7 @@ pub use safety::{Brake, Freeze};
 pub use scheduler::{Pipelines, Scheduler, TieBreak};
 pub use source::{DEFAULT_CONFIG, DEFAULT_SECRETS, Files, merge};
 pub use syncer::Syncer;
+pub use token::Token;
 pub use usage_reconciler::UsageReconciler;
 
 use crate::error::TelemetryError;

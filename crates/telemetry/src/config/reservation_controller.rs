@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::common::{SchedulerUrl, SecretRef};
 use super::duration;
 use super::section::{Section, Zero};
+use super::token::Token;
 
 const ACTIVE: &str = "When a ready slot is looked at again.";
 const RETRY: &str = "When a slot that could not be placed is tried again.";
@@ -17,6 +18,7 @@ const PIPELINE_DEFAULT: &str = "Pipeline of groups that `flavorGroupPipelines` d
 const PIPELINES: &str = "Pipeline by flavor group; `*` stands for all groups that are not named.";
 const KEYSTONE: &str =
     "Secret with the Keystone credentials for looking up domain names; without it the scheduler gets none.";
+const TOKEN: &str = "Bearer token that is shown to an external scheduler. Belongs into the secrets file.";
 const CHECK: &str = "Look for hosts that hold more than fits, and count them.";
 const EVICTION: &str = "Let slots leave such hosts; otherwise there are only metrics.";
 const EVICTION_GRACE: &str = "Wait between detection and eviction, and between evictions.";
@@ -35,6 +37,8 @@ pub struct ReservationController {
     pub allocation_grace_period: Duration,
     /// `schedulerURL`: who places slots.
     pub scheduler: SchedulerUrl,
+    /// `schedulerToken`: shown to a scheduler behind HTTP.
+    pub scheduler_token: Option<Token>,
     /// `pipelineDefault`: pipeline of groups without one; absent: inferred from the flavor.
     pub pipeline_default: Option<String>,
     /// `flavorGroupPipelines`: pipeline by group, `*` for the rest.
@@ -62,6 +66,7 @@ impl ReservationController {
             requeue_interval_grace_period: s.duration("requeueIntervalGracePeriod", minutes(1), Invalid, GRACE),
             allocation_grace_period: s.duration("allocationGracePeriod", minutes(15), Invalid, ALLOCATION),
             scheduler: SchedulerUrl::read(s, "schedulerURL", "Scheduler that finds hosts for slots."),
+            scheduler_token: s.token("schedulerToken", "none", TOKEN),
             pipeline_default: s.optional("pipelineDefault", "inferred from the flavor", PIPELINE_DEFAULT),
             flavor_group_pipelines: s.texts("flavorGroupPipelines", PIPELINES),
             keystone: SecretRef::read(s, "keystoneSecretRef", KEYSTONE),

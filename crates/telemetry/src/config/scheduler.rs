@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::section::{Section, Zero};
+use super::token::Token;
 
 const MIB_32: i64 = 32 * 1024 * 1024;
 
@@ -47,6 +48,8 @@ pub struct Scheduler {
     /// `scheduler.staleAfter`: hosts of a cluster that was not heard of for so long are not offered; zero is never
     /// (document 60 B3).
     pub stale_after: Duration,
+    /// `scheduler.token`: who asks over HTTP has to show it (document 22 section 12 no. 12).
+    pub token: Option<Token>,
 }
 
 impl Scheduler {
@@ -55,6 +58,8 @@ impl Scheduler {
             "Leave hosts out of an answer that Nova did not ask about. Should be true wherever Nova is the caller.";
         const STALE: &str =
             "Hosts of a cluster that could not be followed for so long are not offered; 0 = they always are.";
+        const TOKEN: &str =
+            "Bearer token that callers of the scheduler API have to show. Belongs into the secrets file.";
         const SHUFFLE: &str = "Shuffle this many hosts at the head of the answer to an evacuation; 0 = none.";
         let nova_limit_hosts_to_request = root.flag("novaLimitHostsToRequest", false, LIMIT);
         let shuffle = root.integer("evacuationShuffleK", 0, 0..=i64::from(u32::MAX), SHUFFLE);
@@ -77,6 +82,7 @@ impl Scheduler {
             ),
             max_body_bytes: max_body_bytes(s),
             stale_after: s.duration("staleAfter", Duration::from_secs(300), Zero::Off, STALE),
+            token: s.token("token", "everybody may ask", TOKEN),
         };
         root.section("scheduler", object)
     }

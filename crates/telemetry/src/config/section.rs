@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::duration;
 use super::finding::{Finding, Findings, KeyDoc, Severity};
+use super::token::Token;
 use super::value;
 
 /// What a duration of 0 says.
@@ -70,6 +71,12 @@ impl<'a> Section<'a> {
     /// Text that may be missing. `absent` says what then happens.
     pub fn optional(&mut self, key: &'static str, absent: &str, meaning: &'static str) -> Option<String> {
         self.value(key, "text", absent.to_owned(), meaning, value::text).filter(|text| !text.is_empty())
+    }
+
+    /// A shared secret that may be missing. `absent` says what then happens. What is wrong is told without showing it.
+    pub fn token(&mut self, key: &'static str, absent: &str, meaning: &'static str) -> Option<Token> {
+        let found = self.value(key, "text", absent.to_owned(), meaning, |found| Ok(found.clone()))?;
+        Token::read(&found).map_err(|wrong| self.error(key, wrong)).ok().flatten()
     }
 
     /// An `http` or `https` address that may be missing.

@@ -9,8 +9,8 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use axum::response::Response;
 use berth_core::host::{Capabilities, ConditionStatus, Host};
 use berth_core::{Bytes as Memory, Cores, Resources};
-use berth_scheduler::{BuiltIn, Guest, PipelineSpec, Settings, StepSpec, TieBreak};
-use berth_telemetry::metrics::Metrics;
+use berth_scheduler::{AnswerSettings, BuiltIn, Guest, Param, PipelineSpec, Settings, StepSpec, TieBreak};
+use berth_telemetry::{config::Token, metrics::Metrics};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -87,10 +87,18 @@ pub(super) fn setting() -> Setting {
     with(ApiLimits::default(), Some((StatusCode::OK, "{\"hosts\":[\"elsewhere\"]}\n")))
 }
 
+pub(super) fn with_answers(answers: AnswerSettings) -> Setting {
+    made(ApiLimits::default(), None, answers)
+}
+
 pub(super) fn with(limits: ApiLimits, leader: Option<(StatusCode, &'static str)>) -> Setting {
+    made(limits, leader, AnswerSettings::default())
+}
+
+fn made(limits: ApiLimits, leader: Option<(StatusCode, &'static str)>, answers: AnswerSettings) -> Setting {
     let metrics = Metrics::new(&BTreeMap::new()).unwrap();
     let process = Process {
-        scheduler: Arc::new(scheduler()),
+        scheduler: Arc::new(scheduler(answers)),
         role: Mutex::new(Role::Leader),
         not_ready: Mutex::default(),
         outcomes: Mutex::default(),
@@ -104,8 +112,8 @@ pub(super) fn with(limits: ApiLimits, leader: Option<(StatusCode, &'static str)>
 
 /// Besides the shipped pipelines: `listed` takes the hosts of the request, `gathering` all, `capacity` those of the
 /// request that have room.
-fn scheduler() -> BuiltIn {
-    let mut settings = Settings { tie_break: TieBreak::Name, ..Settings::default() };
+fn scheduler(answers: AnswerSettings) -> BuiltIn {
+    let mut settings = Settings { tie_break: TieBreak::Name, answers, ..Settings::default() };
     let capacity = || vec![StepSpec::new("filter_has_enough_capacity")];
     for (name, ignore_preselection, filters) in
         [("listed", false, Vec::new()), ("gathering", true, Vec::new()), ("capacity", false, capacity())]
@@ -113,12 +121,25 @@ fn scheduler() -> BuiltIn {
         let spec = PipelineSpec { name: name.to_owned(), ignore_preselection, filters, ..PipelineSpec::default() };
         settings.pipelines.insert(berth_scheduler::Pipeline::load(&spec).pipeline.unwrap());
     }
+    settings.pipelines.insert(berth_scheduler::Pipeline::load(&reversed()).pipeline.unwrap());
     let scheduler = BuiltIn::new(settings);
     for (name, cores) in [("a", 8), ("b", 16), ("c", 32)] {
         let capacity = Resources::new(Memory::new(cores << 33), Cores::new(cores));
         assert!(scheduler.host_changed(&name.into(), Some(host(name, capacity))).is_empty());
     }
     scheduler
+}
+
+/// All hosts, the largest first.
+fn reversed() -> PipelineSpec {
+    let memory = BTreeMap::from([("memory".to_owned(), 1.0)]);
+    let by_memory = Param { key: "resourceWeights".to_owned(), float_map_value: Some(memory), ..Param::default() };
+    PipelineSpec {
+        name: "reversed".to_owned(),
+        ignore_preselection: true,
+        filters: Vec::new(),
+        weighers: vec![StepSpec::new("kvm_prefer_smaller_hosts").with(by_memory).times(-1.0)],
+    }
 }
 
 fn host(name: &str, capacity: Resources) -> Host {
@@ -186,6 +207,12 @@ impl Seen {
 }
 
 impl Setting {
+    /// The same for those only who show the token.
+    pub(super) fn guarded_by(self, token: Token) -> Self {
+        let Ok(api) = Arc::try_unwrap(self.api) else { panic!("shared") };
+        Self { api: Arc::new(api.with_token(Some(token))), ..self }
+    }
+
     pub(super) async fn post(&self, body: impl ToString) -> Seen {
         self.send(Request::post(PATH).body(Body::from(body.to_string())).unwrap()).await
     }

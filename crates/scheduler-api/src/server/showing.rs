@@ -1,0 +1,22 @@
+//! Who may ask at all, when a token is configured (document 22 section 12 no. 12). What becomes of a request of somebody
+//! else is decided by `refusal`.
+
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use berth_telemetry::config::Token;
+
+use super::refusal::Refusal;
+
+const SCHEME: &[u8] = b"Bearer ";
+
+/// Without a token everybody may.
+pub(super) fn check(token: Option<&Token>, headers: &HeaderMap) -> Result<(), Refusal> {
+    let Some(token) = token else { return Ok(()) };
+    if shown(headers).is_some_and(|shown| token.is(shown)) { Ok(()) } else { Err(Refusal::Stranger) }
+}
+
+/// What follows the scheme, which may be written in any case (RFC 9110 section 11.1).
+fn shown(headers: &HeaderMap) -> Option<&[u8]> {
+    let (scheme, shown) = headers.get(AUTHORIZATION)?.as_bytes().split_at_checked(SCHEME.len())?;
+    scheme.eq_ignore_ascii_case(SCHEME).then_some(shown)
+}

@@ -1,0 +1,82 @@
+//! A shared secret of the configuration. It decides what can be one, and that it is never shown and compared in the same
+//! time whatever it is compared with; who has to show it is decided by the servers.
+
+use std::fmt;
+use std::hint::black_box;
+
+use serde_json::Value;
+
+/// A bearer token.
+#[derive(Clone)]
+pub struct Token(String);
+
+impl Token {
+    /// What a value of the configuration means; an empty text is no token. What is wrong is told without the value.
+    pub(super) fn read(value: &Value) -> Result<Option<Self>, String> {
+        let text = value.as_str().ok_or("is not a text; write one in quotes")?;
+        if text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            Ok(Some(text.to_owned()).filter(|text| !text.is_empty()).map(Self))
+        } else {
+            Err("holds more than visible ASCII characters, which cannot be sent; choose another token".to_owned())
+        }
+    }
+
+    /// The token itself, to be sent.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether somebody has shown this token. The time this takes tells nothing but its length.
+    pub fn is(&self, shown: &[u8]) -> bool {
+        let pairs = self.0.bytes().zip(shown);
+        let differences = pairs.fold(0, |all, (own, other)| black_box(all | (own ^ other)));
+        differences == 0 && self.0.len() == shown.len()
+    }
+}
+
+impl PartialEq for Token {
+    fn eq(&self, other: &Self) -> bool {
+        self.is(other.0.as_bytes())
+    }
+}
+
+impl Eq for Token {}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(not shown)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn token(text: &str) -> Token {
+        Token::read(&json!(text)).unwrap().unwrap()
+    }
+
+    #[test]
+    fn only_the_same_bytes_are_the_token() {
+        for other in ["", "s3cre", "s3cretX", "S3cret", "s3creT", "t3cret", "s3cret "] {
+            assert!(!token("s3cret").is(other.as_bytes()), "{other:?}");
+        }
+        assert!(token("s3cret").is(b"s3cret"));
+    }
+
+    #[test]
+    fn it_is_never_shown() {
+        assert_eq!(format!("{:?}", Some(token("s3cret"))), "Some(Token(not shown))");
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_no_token() {
+        for wrong in [json!("two words"), json!("line\nbreak"), json!("geh\u{e9}im"), json!(42), json!(["s3cret"])] {
+            let text = Token::read(&wrong).unwrap_err();
+            assert!(!text.contains("42") && !text.contains("words") && !text.contains("s3cret"), "{text}");
+        }
+        assert_eq!(Token::read(&json!("")), Ok(None));
+    }
+}
