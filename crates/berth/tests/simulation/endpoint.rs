@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -34,6 +37,7 @@ pub struct Network {
     open: Arc<Mutex<BTreeMap<String, Endpoint>>>,
     /// What was booked for each VM last.
     booked: Arc<Mutex<BTreeMap<String, Option<Booking>>>>,
+    forwarded: Arc<AtomicU64>,
 }
 
 /// Where a process is reached while it lives.
@@ -78,6 +82,11 @@ impl Network {
         Some((head.status.as_u16(), String::from_utf8(text.to_vec()).unwrap()))
     }
 
+    /// How many requests a follower sent to the leader and got an answer for.
+    pub fn forwarded(&self) -> u64 {
+        self.forwarded.load(Ordering::Relaxed)
+    }
+
     /// The slot that was booked for a VM with its last answer.
     pub fn booked(&self, vm: &str) -> Option<Booking> {
         self.booked.lock().unwrap().get(vm).cloned().flatten()
@@ -97,7 +106,9 @@ impl Forwarder for Network {
         let request = request.body(Body::from(body)).unwrap();
         Box::pin(async move {
             let sent = async { endpoint?.send(request).await };
-            timeout(left, sent).await.ok().flatten().unwrap_or_else(|| {
+            let answer = timeout(left, sent).await.ok().flatten();
+            self.forwarded.fetch_add(u64::from(answer.is_some()), Ordering::Relaxed);
+            answer.unwrap_or_else(|| {
                 Response::builder().status(StatusCode::SERVICE_UNAVAILABLE).body(Body::empty()).unwrap()
             })
         })

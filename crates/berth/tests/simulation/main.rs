@@ -121,6 +121,7 @@ fn two_lived(seed: u64, hit: &mut BTreeMap<&'static str, u64>) -> Vec<String> {
         let one = world.start("one");
         world.is_lawful(one).await;
         world.nova.add(hit);
+        *hit.entry("VM forwarded").or_default() += world.network.forwarded();
         world.calls()
     })
 }
@@ -133,6 +134,7 @@ fn d10_of_two_replicas_only_the_leader_writes_whatever_happens() {
         calls += two_lived(seed, &mut hit).len();
     }
     told(&format!("simulation of two replicas: {calls} calls; what hit: {hit:?}"));
+    assert!(hit["VM forwarded"] > 0, "no follower has sent anything to the leader: {hit:?}");
     let (first, second) = (two_lived(1, &mut hit), two_lived(1, &mut hit));
     assert!(first == second, "the same seed gives the same calls");
 }
