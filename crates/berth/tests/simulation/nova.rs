@@ -151,10 +151,8 @@ struct Vm {
 
 impl Vm {
     fn new(id: String, people: People, told: Arc<Mutex<Told>>, mut random: Random) -> Self {
-        let (project, flavors) = match random.chance(700) {
-            true => (testing::PROJECT, people.flavors),
-            false => ("somebody else", ANY),
-        };
+        let own = random.chance(700);
+        let (project, flavors) = if own { (testing::PROJECT, people.flavors) } else { ("somebody else", ANY) };
         let flavor = if random.chance(250) { SMALL } else { flavors[random.below(flavors.len())] };
         let zone = people.zones[random.below(2)].0;
         Self { id, project, flavor, zone, people, seat: None, told, random }

@@ -3,8 +3,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use berth::assembly::{Controllers, Deciding, Environment, Memory, MemorySettings, OperatorMetrics, Order};
-use berth_cluster::{Candidate, Clusters, Election, Events, Fence, Pick, Routes};
+use berth::assembly::{Controllers, Deciding, Environment, Memory, MemorySettings, OperatorMetrics, Order, Work};
+use berth_cluster::{Candidate, Clusters, Election, Events, Fence, Leadership, Pick, Routes};
 use berth_core::{ClusterName, HostName};
 use berth_scheduler::BuiltIn;
 use berth_scheduler_api::Chosen;
@@ -57,23 +57,13 @@ impl Process {
         for (_, work) in memory.work(&clusters, routes, &metrics, stale_after, &stop).unwrap() {
             tasks.spawn(gate.through(work));
         }
-        let (fence, leadership) = if elected {
-            let lease = metrics.cluster.lease.clone();
-            let [namespace, name, identity] = ["berth-system", "berth", who].map(str::to_owned);
-            let candidate = Candidate {
-                namespace,
-                name,
-                identity,
-                address: Some(address.clone()),
-                clock: clock.clone(),
-                metrics: lease,
-            };
+        let leadership = elected.then(|| {
+            let candidate = candidate(who, &address, &clock, &metrics);
             let (leadership, work) = Election::new(clusters.home(), candidate);
             tasks.spawn(gate.through(async move { drop(work.await) }));
-            (leadership.fence(), Some(leadership))
-        } else {
-            (Fence::open(), None)
-        };
+            leadership
+        });
+        let fence = leadership.as_ref().map_or_else(Fence::open, Leadership::fence);
         // The publisher of events does not run: kube's recorder takes its names from the clock of the machine.
         let (events, _) = Events::new(&clusters, None, metrics.cluster.events.clone(), stop.clone());
         let environment = Environment {
@@ -97,25 +87,7 @@ impl Process {
         let endpoint = network.open(&address, router, &gate);
         let brain = memory.scheduler.clone();
         let (known, (end, ended)) = (memory, watch::channel(false));
-        let leading = async move {
-            known.synced(&ClusterName::home()).await;
-            if let Some(leadership) = &leadership {
-                leadership.acquired().await;
-                known.read_anew(TAKE_OVER).await;
-            }
-            known.pipelines.loaded().await;
-            deciding.begin();
-            let controllers = join_all(work.into_iter().map(|(_, work)| work));
-            match &leadership {
-                None => drop(controllers.await),
-                // The process ends: nothing of it decides any more.
-                Some(leadership) => tokio::select! {
-                    biased;
-                    _ = leadership.lost() => drop(end.send(true)),
-                    _ = controllers => {}
-                },
-            }
-        };
+        let leading = lead(known, leadership, deciding, work, end);
         tasks.spawn(gate.through(leading));
         Self { ended, gate, tasks, brain, endpoint }
     }
@@ -142,6 +114,39 @@ impl Process {
 
     pub fn resume(&self) {
         self.gate.resume();
+    }
+}
+
+fn candidate(who: &str, address: &str, clock: &Arc<dyn Clock>, metrics: &OperatorMetrics) -> Candidate {
+    let [namespace, name, identity] = ["berth-system", "berth", who].map(str::to_owned);
+    let (clock, metrics) = (clock.clone(), metrics.cluster.lease.clone());
+    Candidate { namespace, name, identity, address: Some(address.to_owned()), clock, metrics }
+}
+
+/// Waits until the process may decide, then does its work as long as it may.
+async fn lead(
+    memory: Memory,
+    leadership: Option<Leadership>,
+    deciding: Deciding,
+    work: Vec<Work>,
+    end: watch::Sender<bool>,
+) {
+    memory.synced(&ClusterName::home()).await;
+    if let Some(leadership) = &leadership {
+        leadership.acquired().await;
+        memory.read_anew(TAKE_OVER).await;
+    }
+    memory.pipelines.loaded().await;
+    deciding.begin();
+    let controllers = join_all(work.into_iter().map(|(_, work)| work));
+    match &leadership {
+        None => drop(controllers.await),
+        // The process ends: nothing of it decides any more.
+        Some(leadership) => tokio::select! {
+            biased;
+            _ = leadership.lost() => drop(end.send(true)),
+            _ = controllers => {}
+        },
     }
 }
 

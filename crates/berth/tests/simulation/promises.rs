@@ -15,7 +15,7 @@ use crate::{
     world::{World, ZONES},
 };
 
-fn kept(seed: u64, seen: &mut BTreeMap<&'static str, u64>) {
+fn kept(seed: u64, all: &mut BTreeMap<&'static str, u64>) {
     alone(async {
         let mut world = if seed % 4 < 2 { World::two_clusters(seed) } else { World::one_cluster(seed) };
         world.flavors = if seed.is_multiple_of(2) { &[seeds::HALF_FLAVOR] } else { &[testing::FLAVOR] };
@@ -26,9 +26,9 @@ fn kept(seed: u64, seen: &mut BTreeMap<&'static str, u64>) {
         world.servers().into_iter().for_each(|(_, server)| faults::trouble(server, &mut random));
         let process = world.start("one");
         life::calm_life(&mut world, 60, Duration::from_secs(20)).await;
-        world.servers().into_iter().for_each(|(_, server)| faults::add(seen, server));
+        world.servers().into_iter().for_each(|(_, server)| faults::add(all, server));
         world.is_lawful(process).await;
-        world.nova.add(seen);
+        world.nova.add(all);
         let wrong = (world.nova.broken(), world.nova.forgotten(&world.around_nova()));
         assert!(
             wrong.0.is_empty() && wrong.1.is_empty(),
