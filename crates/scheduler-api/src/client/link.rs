@@ -50,7 +50,9 @@ impl Link {
     pub(super) fn with_token(self, token: Option<&Token>) -> Result<Self, Failure> {
         let value = token.map(|token| HeaderValue::try_from(format!("Bearer {}", token.reveal()))).transpose();
         let mut authorization = value.map_err(|error| Failure::Create(error.to_string()))?;
-        authorization.iter_mut().for_each(|value| value.set_sensitive(true));
+        if let Some(value) = &mut authorization {
+            value.set_sensitive(true);
+        }
         Ok(Self { authorization, ..self })
     }
 
