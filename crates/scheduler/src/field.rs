@@ -17,6 +17,15 @@ pub(crate) enum Scope<'s> {
     Only(&'s [HostId]),
 }
 
+/// One host of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Spot<'r> {
+    /// One with a Hypervisor.
+    Known(HostId),
+    /// One without.
+    Stranger(&'r HostName),
+}
+
 /// The hosts that are still in the running.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Field<'r> {
@@ -56,6 +65,13 @@ impl<'r> Field<'r> {
         inputs.known.sort_unstable_by_key(|(id, _)| *id);
         field.strangers.extend(new);
         (field, inputs)
+    }
+
+    pub(crate) fn has(&self, host: Spot<'_>) -> bool {
+        match host {
+            Spot::Known(id) => self.known.has(id),
+            Spot::Stranger(name) => self.strangers.contains(&name),
+        }
     }
 
     pub(crate) fn len(&self) -> usize {

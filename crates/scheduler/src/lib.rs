@@ -17,6 +17,7 @@ mod field;
 mod fleet;
 mod intent;
 mod journal;
+mod name_set;
 mod order;
 mod params;
 mod pipeline;

@@ -118,6 +118,11 @@ impl Ties {
     }
 }
 
+/// A hash of a text, the same everywhere.
+pub(crate) fn hash(text: &str) -> u64 {
+    fmix64(fnv1a64(FNV_OFFSET, text.as_bytes()))
+}
+
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0100_0000_01b3;
 

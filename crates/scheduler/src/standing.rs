@@ -1,45 +1,59 @@
 //! How a step changes the order of the hosts (document 60 section 11 with B27): where the first hosts after it stood
 //! before, and what that means in the statistic of the step. The traced run and its times are in [`crate::trace`].
 
-use std::{cmp::Reverse, collections::BinaryHeap};
+use std::{cmp::Reverse, collections::BinaryHeap, mem};
 
 use berth_core::HostName;
 
-use crate::order::{Rank, Ties};
+use crate::{
+    field::{Field, Spot},
+    order::{Rank, Ties},
+};
 
 /// So many hosts from the front are looked at.
 const FIRST: usize = 5;
 
-/// All hosts in their order. It is put in order only as far as somebody asks: mostly the first few hosts do.
+/// So many of all hosts are put in order at once; mostly nobody asks for more.
+const FRONT: usize = 32;
+
+/// All hosts in their order, as far as somebody asks for it.
 #[derive(Default)]
 pub(crate) struct Line<'r> {
-    sorted: Vec<&'r HostName>,
-    others: BinaryHeap<Reverse<(Rank<'r>, &'r HostName)>>,
+    sorted: Vec<Spot<'r>>,
+    /// All hosts with the last one of the front, until somebody asks for more.
+    all: Vec<(Rank<'r>, Spot<'r>)>,
+    last: Option<(Rank<'r>, Spot<'r>)>,
+    others: BinaryHeap<Reverse<(Rank<'r>, Spot<'r>)>>,
 }
 
-impl<'r> FromIterator<(Rank<'r>, &'r HostName)> for Line<'r> {
-    fn from_iter<T: IntoIterator<Item = (Rank<'r>, &'r HostName)>>(hosts: T) -> Self {
-        Self { sorted: Vec::new(), others: hosts.into_iter().map(Reverse).collect() }
+impl<'r> FromIterator<(Rank<'r>, Spot<'r>)> for Line<'r> {
+    fn from_iter<T: IntoIterator<Item = (Rank<'r>, Spot<'r>)>>(hosts: T) -> Self {
+        let all: Vec<_> = hosts.into_iter().collect();
+        let front = least(all.iter().copied(), FRONT);
+        let sorted = front.iter().map(|(_, host)| *host).collect();
+        Self { sorted, all, last: front.last().copied(), others: BinaryHeap::new() }
     }
 }
 
 impl<'r> Line<'r> {
-    fn get(&mut self, place: usize) -> Option<&'r HostName> {
+    fn get(&mut self, place: usize) -> Option<Spot<'r>> {
         while self.sorted.len() <= place {
-            let Reverse((_, name)) = self.others.pop()?;
-            self.sorted.push(name);
+            let (all, last) = (mem::take(&mut self.all), self.last);
+            self.others.extend(all.into_iter().filter(|host| last.is_some_and(|last| *host > last)).map(Reverse));
+            let Reverse((_, host)) = self.others.pop()?;
+            self.sorted.push(host);
         }
         self.sorted.get(place).copied()
     }
 
     /// Which places the first hosts that a filter has kept had among those that it saw.
-    pub(crate) fn origins(&mut self, saw: impl Fn(&HostName) -> bool, kept: impl Fn(&HostName) -> bool) -> Vec<usize> {
+    pub(crate) fn origins(&mut self, saw: &Field<'r>, kept: &Field<'r>) -> Vec<usize> {
         let (mut origins, mut place, mut seen) = (Vec::with_capacity(FIRST), 0, 0);
-        while let Some(name) = self.get(place).filter(|_| origins.len() < FIRST) {
-            if kept(name) {
+        while let Some(host) = self.get(place).filter(|_| origins.len() < FIRST) {
+            if kept.has(host) {
                 origins.push(seen);
             }
-            seen += usize::from(saw(name));
+            seen += usize::from(saw.has(host));
             place += 1;
         }
         origins
@@ -87,13 +101,24 @@ impl<'r> Standing<'r> {
 
 /// The places of the first hosts, best first.
 fn first(ranks: &[Rank<'_>]) -> Vec<usize> {
-    let mut places: Vec<usize> = (0..ranks.len()).collect();
-    if places.len() > FIRST {
-        places.select_nth_unstable_by_key(FIRST - 1, |place| ranks[*place]);
-        places.truncate(FIRST);
+    let ranked = ranks.iter().zip(0..);
+    least(ranked, FIRST).into_iter().map(|(_, place)| place).collect()
+}
+
+/// The least of all things, in order. There are few of them: most things are compared once and forgotten.
+fn least<T: Ord>(things: impl Iterator<Item = T>, most: usize) -> Vec<T> {
+    let mut least: Vec<T> = Vec::with_capacity(most);
+    for thing in things {
+        if least.len() == most {
+            if least.last().is_none_or(|last| thing >= *last) {
+                continue;
+            }
+            least.pop();
+        }
+        let place = least.partition_point(|other| *other <= thing);
+        least.insert(place, thing);
     }
-    places.sort_unstable_by_key(|place| ranks[*place]);
-    places
+    least
 }
 
 #[cfg(test)]
@@ -130,5 +155,26 @@ mod tests {
         let names: Vec<HostName> = ["a", "b", "c", "d", "e", "f", "g"].map(HostName::from).into();
         let (origins, impact) = standing(&names, &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
         assert_eq!((origins, impact), (vec![6, 0, 1, 2, 3], 6.0));
+    }
+
+    /// Also where the hosts that a filter keeps are far behind.
+    #[test]
+    fn a_line_gives_all_hosts_in_their_order() {
+        let names: Vec<HostName> = (0..200).map(|number| format!("{:03}", number * 77 % 200).into()).collect();
+        let ties = Ties::new(TieBreak::Name, "vm");
+        let line = || names.iter().map(|name| (ties.rank(0.0, name), Spot::Stranger(name))).collect::<Line<'_>>();
+        let mut sorted: Vec<&HostName> = names.iter().collect();
+        sorted.sort();
+        let mut whole = line();
+        for (place, name) in sorted.iter().enumerate() {
+            assert_eq!(whole.get(place), Some(Spot::Stranger(name)));
+        }
+        assert_eq!(whole.get(200), None);
+        let field = |from: usize| Field { strangers: sorted[from..].to_vec(), ..Field::default() };
+        for from in [0, 3, 30, 31, 32, 33, 150, 197, 200] {
+            let expected: Vec<usize> = (from..200).take(FIRST).collect();
+            assert_eq!(line().origins(&field(0), &field(from)), expected, "{from}");
+            assert_eq!(line().origins(&field(from), &field(from)), (0..expected.len()).collect::<Vec<_>>(), "{from}");
+        }
     }
 }

@@ -54,9 +54,10 @@ mod tests {
             prop_assert!((tanh(x) - expected).abs() <= 4.0 * f64::EPSILON * expected.abs(), "{x}: {} {expected}", tanh(x));
         }
 
+        /// Each of the two may be off by four units in the last place.
         #[test]
-        fn more_is_never_less_but_for_the_last_bit(x in -20.0_f64..20.0, more in 1e-12_f64..1.0) {
-            prop_assert!(tanh(x) <= tanh(x + more) + f64::EPSILON);
+        fn more_is_never_less_but_for_the_last_bits(x in -20.0_f64..20.0, more in 1e-12_f64..1.0) {
+            prop_assert!(tanh(x) <= tanh(x + more) + 4.0 * f64::EPSILON);
         }
     }
 }

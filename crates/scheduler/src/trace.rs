@@ -7,7 +7,7 @@ use berth_core::HostName;
 
 use crate::{
     FilterName, Stopwatch,
-    field::{Field, Inputs},
+    field::{Field, Inputs, Spot},
     fleet::Fleet,
     journal::{Journal, Weighing},
     order::Ties,
@@ -83,9 +83,13 @@ impl<'r, 's> Trace<'r, 's> {
     /// The order of the hosts that are left; made anew when their weights change.
     fn line_up(&mut self) {
         let Self { fleet, ties, before, inputs, .. } = self;
-        let known = before.known.iter().filter_map(|id| Some((&fleet.host(id)?.name, inputs.of_known(id))));
-        let strangers = before.strangers.iter().map(|name| (*name, inputs.of_stranger(name)));
-        self.line = known.chain(strangers).map(|(name, weight)| (ties.rank(tanh(weight), name), name)).collect();
+        let known = before.known.iter().filter_map(|id| {
+            let rank = ties.rank(tanh(inputs.of_known(id)), fleet.columns().name(id)?);
+            Some((rank, Spot::Known(id)))
+        });
+        let strangers = before.strangers.iter();
+        let strangers = strangers.map(|name| (ties.rank(tanh(inputs.of_stranger(name)), name), Spot::Stranger(name)));
+        self.line = known.chain(strangers).collect();
     }
 }
 
@@ -107,11 +111,7 @@ impl<'r> Journal<'r> for Trace<'r, '_> {
         if effect == Ok(Effect::Skipped) || [FilterName::WITHHELD, FilterName::UNREADABLE].contains(&name) {
             return;
         }
-        let inside = |field: &Field<'_>, name: &HostName| match self.fleet.view.id(name) {
-            Some(id) => field.known.has(id),
-            None => field.strangers.contains(&name),
-        };
-        let origins = self.line.origins(|name| inside(&self.before, name), |name| inside(field, name));
+        let origins = self.line.origins(&self.before, field);
         self.steps.push(StepTrace {
             step: name.step,
             took,

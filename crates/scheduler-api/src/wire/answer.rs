@@ -3,21 +3,33 @@
 
 use berth_core::HostName;
 use berth_scheduler::{Answer, Explanation, HostExplanation, Outcome};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{fill::members, incoming::read};
 
 /// The body of an answer with 200, newline included. Only with `explain` it has more than Nova takes.
 pub fn encode_answer(answer: &Answer, explain: bool) -> Vec<u8> {
-    let mut body = json!({"hosts": answer.hosts});
-    if explain {
-        let removed = answer.decision.removed.removed.iter();
-        body["filtered"] = removed.map(|(name, count)| (name.step.to_owned(), Value::from(*count))).collect();
-        body["explanation"] = answer.explanation.as_ref().map(explained).unwrap_or_default();
-    }
-    let mut text = body.to_string().into_bytes();
+    let mut text = if explain { with_reasons(answer).to_string().into_bytes() } else { hosts(&answer.hosts) };
     text.push(b'\n');
     text
+}
+
+#[derive(Serialize)]
+struct Hosts<'a> {
+    hosts: &'a [HostName],
+}
+
+/// Written without a tree in between: this is most answers, and some have thousands of hosts.
+fn hosts(hosts: &[HostName]) -> Vec<u8> {
+    serde_json::to_vec(&Hosts { hosts }).unwrap_or_else(|_| json!({"hosts": hosts}).to_string().into_bytes())
+}
+
+fn with_reasons(answer: &Answer) -> Value {
+    let removed = answer.decision.removed.removed.iter();
+    let filtered: Value = removed.map(|(name, count)| (name.step.to_owned(), Value::from(*count))).collect();
+    let explanation = answer.explanation.as_ref().map(explained).unwrap_or_default();
+    json!({"hosts": answer.hosts, "filtered": filtered, "explanation": explanation})
 }
 
 fn explained(explanation: &Explanation) -> Value {

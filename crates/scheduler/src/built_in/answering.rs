@@ -1,7 +1,7 @@
 //! Answers to requests from outside (document 60 sections 2.5, 10.3 and 14.1): the run, which of its hosts are answered
 //! in which order, and the claim that keeps the first one. The run is the engine's, the slot is chosen in `booking`.
 
-use std::{borrow::Cow, collections::BTreeSet, time::Duration};
+use std::{borrow::Cow, time::Duration};
 
 use berth_capacity_view::Claim;
 use berth_core::{HostName, SlotKey};
@@ -9,7 +9,7 @@ use berth_core::{HostName, SlotKey};
 use super::{AnswerSettings, inner::Inner};
 use crate::{
     Answer, Booking, Call, Candidates, Decision, Explanation, Intent, Options, Request, SchedulerError, booking,
-    engine::Scope, shuffle::shuffle,
+    engine::Scope, name_set::NameSet, shuffle::shuffle,
 };
 
 impl Inner {
@@ -103,10 +103,10 @@ fn untrimmed<'r>(request: &'r Request, settings: &AnswerSettings) -> Cow<'r, Req
 
 /// The answer: limited, trimmed, and for an evacuation with a mixed head, which stays inside the first tier (B15).
 fn shortlist(request: &Request, settings: &AnswerSettings, decision: &Decision, chance: u64) -> Vec<HostName> {
-    let allowed = limit(request, settings).map(|hosts| hosts.iter().map(|(host, _)| host).collect::<BTreeSet<_>>());
+    let allowed = limit(request, settings).map(|hosts| hosts.iter().map(|(host, _)| host).collect::<NameSet<'_>>());
     let most = Some(request.options.max_candidates).filter(|most| *most > 0).unwrap_or(usize::MAX);
     let places = decision.hosts.iter().enumerate();
-    let kept = places.filter(|(_, host)| allowed.as_ref().is_none_or(|allowed| allowed.contains(host))).take(most);
+    let kept = places.filter(|(_, host)| allowed.as_ref().is_none_or(|allowed| allowed.has(host))).take(most);
     let (places, mut hosts): (Vec<usize>, Vec<HostName>) = kept.map(|(place, host)| (place, host.clone())).unzip();
     if request.intent() == Some(Intent::Evacuate) {
         let first = places.iter().filter(|place| **place < decision.first_tier).count();
