@@ -12,8 +12,9 @@ use std::{
 
 use berth_core::{
     Bytes, ClusterName, Cores, Resources, SlotKey,
-    host::{Capabilities, ConditionStatus, Host},
+    host::Host,
     reservation::{Reservation, ReservationKind},
+    testing,
 };
 use berth_scheduler::{Answer, BuiltIn, Call, Request, Settings, Stopwatch};
 use berth_scheduler_api::wire::{self, Ids};
@@ -98,15 +99,5 @@ fn scheduler() -> BuiltIn {
 }
 
 fn host(name: &str, cores: i64) -> Host {
-    let capacity = Resources::new(Bytes::new(cores << 33), Cores::new(cores));
-    Host {
-        name: name.into(),
-        zone: "az".into(),
-        capacity: capacity.into(),
-        effective_capacity: capacity.into(),
-        allocation: Resources::ZERO.into(),
-        conditions: BTreeMap::from([("Ready".to_owned(), ConditionStatus::True)]),
-        capabilities: Capabilities { hypervisor_type: "ch".to_owned(), ..Capabilities::default() },
-        ..Host::default()
-    }
+    testing::host(name, Resources::new(Bytes::new(cores << 33), Cores::new(cores)))
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::{
     commitment::{ResourceType, Spec, State},
     flavor::{Flavor, FlavorGroup, Ratio},
-    host::ConditionStatus,
+    host::{Capabilities, ConditionStatus, Host},
     quantity::Quantity,
     slot::Slot,
     units::{Bytes, Cores, Resources},
@@ -25,6 +25,20 @@ pub fn at(seconds: i64) -> Timestamp {
 /// So many GiB.
 pub fn gib(gib: u64) -> Bytes {
     Bytes::from_mib(gib * 1024)
+}
+
+/// An empty host in service in zone `az`, of type `ch`.
+pub fn host(name: &str, capacity: Resources) -> Host {
+    Host {
+        name: name.into(),
+        zone: "az".into(),
+        capacity: capacity.into(),
+        effective_capacity: capacity.into(),
+        allocation: Resources::ZERO.into(),
+        conditions: BTreeMap::from([("Ready".to_owned(), ConditionStatus::True)]),
+        capabilities: Capabilities { hypervisor_type: "ch".to_owned(), ..Capabilities::default() },
+        ..Host::default()
+    }
 }
 
 /// The flavor group `amber`: 60, 30 and 12 GiB.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+pub use berth_core::testing::host;
 use berth_core::{
     Bytes, ClusterName, Cores, Resources, SlotKey,
     flavor::Flavor,
-    host::{Capabilities, ConditionStatus, Host},
     reservation::{Reservation, ReservationKind},
 };
 use berth_scheduler::{Hints, Intent, Options, Rank, Request, SlotRequest};
@@ -14,20 +14,6 @@ pub const PIPELINE: &str = "kvm-general-purpose-load-balancing";
 
 pub fn gib(cpu: i64, gib: i64) -> Resources {
     Resources::new(Bytes::new(gib << 30), Cores::new(cpu))
-}
-
-/// A good host in zone `az`.
-pub fn host(name: &str, capacity: Resources) -> Host {
-    Host {
-        name: name.into(),
-        zone: "az".into(),
-        capacity: capacity.into(),
-        effective_capacity: capacity.into(),
-        allocation: Resources::ZERO.into(),
-        conditions: BTreeMap::from([("Ready".to_owned(), ConditionStatus::True)]),
-        capabilities: Capabilities { hypervisor_type: "ch".to_owned(), ..Capabilities::default() },
-        ..Host::default()
-    }
 }
 
 pub fn flavor(vcpus: u32, memory_gib: u64) -> Flavor {

@@ -24,10 +24,11 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
+pub(crate) use berth_core::testing::host;
 use berth_core::{
     Bytes, ClusterName, Cores, HostName, Resources, SlotKey, VmId,
     flavor::Flavor,
-    host::{Capabilities, ConditionStatus, Host},
+    host::{ConditionStatus, Host},
     reservation::{Reservation, ReservationKind},
 };
 
@@ -40,19 +41,6 @@ use crate::{
 
 pub(crate) fn gib(cpu: i64, gib: i64) -> Resources {
     Resources::new(Bytes::new(gib << 30), Cores::new(cpu))
-}
-
-pub(crate) fn host(name: &str, capacity: Resources) -> Host {
-    Host {
-        name: name.into(),
-        zone: "az".into(),
-        capacity: capacity.into(),
-        effective_capacity: capacity.into(),
-        allocation: Resources::ZERO.into(),
-        conditions: BTreeMap::from([("Ready".to_owned(), ConditionStatus::True)]),
-        capabilities: Capabilities { hypervisor_type: "ch".to_owned(), ..Capabilities::default() },
-        ..Host::default()
-    }
 }
 
 pub(crate) fn key(name: &str) -> SlotKey {

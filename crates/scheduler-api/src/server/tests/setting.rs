@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
 use axum::response::Response;
-use berth_core::host::{Capabilities, ConditionStatus, Host};
+use berth_core::testing::host;
 use berth_core::{Bytes as Memory, Cores, Resources};
 use berth_scheduler::{AnswerSettings, BuiltIn, Guest, Param, PipelineSpec, Settings, StepSpec, TieBreak};
 use berth_telemetry::{config::Token, metrics::Metrics};
@@ -139,19 +139,6 @@ fn reversed() -> PipelineSpec {
         ignore_preselection: true,
         filters: Vec::new(),
         weighers: vec![StepSpec::new("kvm_prefer_smaller_hosts").with(by_memory).times(-1.0)],
-    }
-}
-
-fn host(name: &str, capacity: Resources) -> Host {
-    Host {
-        name: name.into(),
-        zone: "az".into(),
-        capacity: capacity.into(),
-        effective_capacity: capacity.into(),
-        allocation: Resources::ZERO.into(),
-        conditions: BTreeMap::from([("Ready".to_owned(), ConditionStatus::True)]),
-        capabilities: Capabilities { hypervisor_type: "ch".to_owned(), ..Capabilities::default() },
-        ..Host::default()
     }
 }
 
