@@ -105,7 +105,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             Ok(decided) => decided,
             Err(error) => {
                 let retry = matches!(error, SchedulerError::InDoubt { .. });
-                let hindered = Decided::hindered(error.to_string());
+                let hindered = Decided::hindered(error.with_advice());
                 return Ok((hindered, if retry { Err(error.into()) } else { Ok(()) }));
             }
         };

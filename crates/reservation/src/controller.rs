@@ -371,7 +371,7 @@ fn nameless() -> Says {
 
 fn unavailable(error: &SchedulerError) -> Says {
     let message = "the scheduler cannot decide at the moment";
-    Says::new(Status::Unknown, Reason::SchedulerUnavailable, message).detailed(error.to_string())
+    Says::new(Status::Unknown, Reason::SchedulerUnavailable, message).detailed(error.with_advice())
 }
 
 fn slot_key(key: &ObjectKey) -> SlotKey {

@@ -57,3 +57,32 @@ pub enum SchedulerError {
     #[error("{0}")]
     External(String),
 }
+
+impl SchedulerError {
+    /// The error with what can be done about it, for conditions. The texts of the API stay as clients know them.
+    pub fn with_advice(&self) -> String {
+        let advice = match self {
+            Self::Pipeline(_) => "create the Pipeline, correct it (its conditions say how), or name another one",
+            Self::Inference(_) | Self::NoHypervisorType(_) | Self::UnknownHypervisorType(_) => {
+                "correct the extra specs of the flavor, or name a pipeline"
+            }
+            _ => return self.to_string(),
+        };
+        format!("{self}; {advice}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_continues_the_text_of_the_api() {
+        let error = SchedulerError::Pipeline("kvm-foo".to_owned());
+        let expected = "pipeline not found or not ready: \"kvm-foo\"; create the Pipeline, correct it (its conditions say how), \
+                        or name another one";
+        assert_eq!(error.with_advice(), expected);
+        let other = SchedulerError::External("boom".to_owned());
+        assert_eq!(other.with_advice(), "boom");
+    }
+}
