@@ -172,7 +172,6 @@ impl Process<'_> {
         if leading.acquired().await {
             self.take_over().await;
         }
-        self.memory.pipelines.loaded().await;
         self.start(&environment);
         deciding.begin();
         Err(leading.lost().await)

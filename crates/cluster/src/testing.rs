@@ -30,14 +30,15 @@ pub fn applied<K: Kind>(store: &Store<K>, cluster: &ClusterName, object: K) {
     store.applied(cluster, Guarded::Whole(object));
 }
 
-/// The same for an object as the API server sends it, which need not decode.
-///
-/// # Panics
-///
-/// If it is not even an object with a name.
-#[expect(clippy::expect_used, reason = "for tests")]
-pub fn applied_raw<K: Kind>(store: &Store<K>, cluster: &ClusterName, object: serde_json::Value) {
-    store.applied(cluster, serde_json::from_value(object).expect("an object with a name"));
+/// The same for an object as the API server sends it, which need not decode. An error if it is not even an object with a
+/// name.
+pub fn applied_raw<K: Kind>(
+    store: &Store<K>,
+    cluster: &ClusterName,
+    object: serde_json::Value,
+) -> serde_json::Result<()> {
+    store.applied(cluster, serde_json::from_value(object)?);
+    Ok(())
 }
 
 /// The watch of `cluster` shows that an object was deleted.

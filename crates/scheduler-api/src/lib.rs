@@ -14,7 +14,7 @@ pub mod pipelines;
 mod role;
 pub mod server;
 #[cfg(test)]
-mod stub;
+mod tests;
 pub mod tracking;
 mod web;
 pub mod wire;

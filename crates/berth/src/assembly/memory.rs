@@ -93,7 +93,8 @@ impl Memory {
         Ok(work)
     }
 
-    /// Waits until the first list of every kind in `cluster` that it serves is complete.
+    /// Waits until the first list of every kind in `cluster` that it serves is complete; of home also until the pipelines
+    /// are those of the objects (ruling U23).
     pub async fn synced(&self, cluster: &ClusterName) {
         let Stores { commitments, reservations, hypervisors, knowledges, .. } = &self.stores;
         let all = join4(
@@ -103,6 +104,9 @@ impl Memory {
             synced(knowledges, cluster),
         );
         all.await;
+        if *cluster == ClusterName::home() {
+            self.pipelines.loaded().await;
+        }
     }
 
     /// Reads everything anew (decision D10, take-over). After `patience` it goes on without the clusters that have not

@@ -63,7 +63,6 @@ pub struct Nova {
     guests: Guests,
     bookings: Bookings,
     histories: Histories,
-    loaded: Arc<AtomicBool>,
 }
 
 impl Nova {
@@ -76,29 +75,17 @@ impl Nova {
     ) -> (Self, Vec<Work>) {
         let (bookings, entering) = Bookings::new(booking_parts(memory, environment), stop.clone());
         let (histories, remembering) = Histories::new(history_parts(memory, environment), stop.clone());
-        let loaded = Arc::new(AtomicBool::new(false));
         let guests = Guests {
             enabled: environment.configuration.feature_gates.committed_resource_tracking,
             flavor_groups: FlavorGroupsCache::new(memory.stores.knowledges.clone()),
             commitments: memory.stores.commitments.clone(),
             clock: environment.clock.clone(),
         };
-        let waiting = until_loaded(memory.clone(), loaded.clone(), stop.clone());
-        let nova = Self { memory: memory.clone(), deciding, guests, bookings, histories, loaded };
-        let work: Vec<Work> = vec![
-            ("the writer of bookings", entering.boxed()),
-            ("the writer of histories", remembering.boxed()),
-            ("the wait for pipelines", waiting.boxed()),
-        ];
+        let nova = Self { memory: memory.clone(), deciding, guests, bookings, histories };
+        let work: Vec<Work> =
+            vec![("the writer of bookings", entering.boxed()), ("the writer of histories", remembering.boxed())];
         (nova, work)
     }
-}
-
-async fn until_loaded(memory: Memory, loaded: Arc<AtomicBool>, stop: CancellationToken) {
-    if stop.run_until_cancelled(memory.pipelines.loaded()).await.is_some() {
-        loaded.store(true, Ordering::Release);
-    }
-    stop.cancelled().await;
 }
 
 fn booking_parts(memory: &Memory, environment: &Environment<'_>) -> BookingParts {
@@ -131,9 +118,9 @@ impl Backend for Nova {
         self.deciding.role()
     }
 
+    /// It is served only when the stores are filled and the pipelines loaded.
     fn not_ready(&self) -> Option<String> {
-        let loaded = self.loaded.load(Ordering::Acquire);
-        (!loaded).then(|| "the pipelines are not loaded yet".to_owned())
+        None
     }
 
     fn guest(&self, request: &Request) -> Option<Guest> {

@@ -83,12 +83,10 @@ impl Apis {
     }
 }
 
-/// `/readyz` says whether the pipelines are loaded, and which of them cannot be used.
+/// `/readyz` says which pipelines cannot be used.
 async fn tell_pipelines(memory: Memory, component: Component, parts: Parts) {
-    component.not_ready("the pipelines are not loaded yet");
-    let loaded = parts.stop.run_until_cancelled(memory.pipelines.loaded()).await;
     let mut tick = tokio::time::interval(super::home::EVERY);
-    while loaded.is_some() && parts.stop.run_until_cancelled(tick.tick()).await.is_some() {
+    while parts.stop.run_until_cancelled(tick.tick()).await.is_some() {
         match memory.pipelines.problem() {
             Some(problem) => component.impaired(problem),
             None => component.ready(),

@@ -10,7 +10,7 @@ use berth_core::{Bytes, ClusterName, Cores, HostName, Resources, SlotKey, flavor
 use berth_scheduler::{BuiltIn, Options, Rank, Request, Scheduler, SchedulerError, Settings, SlotRequest};
 
 use super::External;
-use crate::stub::{Reply, Stub};
+use crate::tests::stub::{Reply, Stub};
 
 /// Long enough for every answer that is to come.
 const LONG: Duration = Duration::from_secs(30);

@@ -1,7 +1,7 @@
 //! Forwarding to leaders that answer as they are told.
 
 use super::*;
-use crate::stub::{Reply, Stub};
+use crate::tests::stub::{Reply, Stub};
 
 const LONG: Duration = Duration::from_secs(20);
 

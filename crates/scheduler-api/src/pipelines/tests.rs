@@ -276,7 +276,7 @@ fn what_an_object_was_before_it_became_unreadable_is_not_used() {
         assert!(answers(&scheduler, "mine"));
         let mut newer = raw("mine", &says);
         newer["metadata"]["resourceVersion"] = json!("2");
-        testing::applied_raw(&store, &ClusterName::home(), newer);
+        testing::applied_raw(&store, &ClusterName::home(), newer).unwrap();
         assert_eq!((answers(&scheduler, "mine"), loader.problem().is_some()), (false, ours));
     }
 }
