@@ -17,7 +17,7 @@ pub mod wake;
 use berth_cluster::ObjectKey;
 use berth_core::SlotKey;
 
-pub use controller::{CommittedResourceController, Settings};
+pub use controller::{CommittedResourceController, Outlook, Settings};
 pub use error::Error;
 pub use facts::{Facts, Holding, Ready, Served, Site, Taken};
 pub use metrics::CommitmentMetrics;

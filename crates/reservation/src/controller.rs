@@ -1,6 +1,8 @@
 //! The controller: read, plan, apply, report, write (architecture section 3). The one decision that it takes, a host
 //! for a slot without one, is the scheduler's.
 
+mod foresee;
+
 use std::sync::Arc;
 
 use berth_cluster::{
@@ -35,6 +37,8 @@ use crate::{
     status::{Place, Says, status},
     wake::is_slot,
 };
+
+pub use foresee::Outlook;
 
 /// What the configuration says.
 #[derive(Clone, Debug)]
