@@ -156,6 +156,18 @@ fn document_60_c8_with_d6_a_vm_of_16_gib_needs_16_gib() {
     assert!(passes(&request(1, mib(16), &[]), &[free(mib(16))], &[]));
 }
 
+/// The reference counts 126,000 "MB" here, which is one slot, and over-books the host by 2,849,018,880 bytes.
+#[test]
+fn document_21_section_9_5_and_15_no_11_a_slot_must_fit_in_bytes() {
+    let free = |bytes| Host {
+        allocation: Resources::ZERO.into(),
+        ..host(HOST, Resources::new(Bytes::new(bytes), Cores::new(64)))
+    };
+    let fits = |bytes| passes(&request(1, 122_880, &[]), &[free(bytes)], &[]);
+    assert!(!fits(126_000_000_000));
+    assert!(!fits(128_849_018_879) && fits(128_849_018_880));
+}
+
 #[test]
 fn document_60_c9_with_b4_overallocated_and_unknown_hosts_have_no_room() {
     let over = Host { allocation: gib(40, 100).into(), ..host(HOST, gib(32, 256)) };
