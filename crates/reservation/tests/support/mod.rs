@@ -22,6 +22,9 @@ pub const UUID: &str = "uuid-1";
 /// How long a host must be absent before it counts as gone.
 pub const GRACE: Duration = Duration::from_secs(900);
 
+/// How long a VM may take to appear.
+pub const ALLOCATION_GRACE: Duration = Duration::from_secs(1200);
+
 /// One process with the controller.
 pub struct Process {
     pub world: World,
@@ -145,7 +148,12 @@ fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<Bu
         events: Events::new(&world.clusters, None, counted, CancellationToken::new()).0,
         metrics: ReservationMetrics::register(&metrics, &stores.reservations).unwrap(),
         settings: Settings {
-            delays: Delays { active: Duration::from_secs(300), retry: Duration::from_secs(60), grace: GRACE },
+            delays: Delays {
+                active: Duration::from_secs(300),
+                retry: Duration::from_secs(60),
+                grace: GRACE,
+                allocation: ALLOCATION_GRACE,
+            },
             pipelines: PipelineChoice::default(),
         },
         wake_slots: world.wake_slots(),
