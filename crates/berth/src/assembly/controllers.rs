@@ -250,6 +250,7 @@ fn slot_settings(configuration: &Configuration) -> berth_reservation::Settings {
             active: keys.requeue_interval_active,
             retry: keys.requeue_interval_retry,
             grace: keys.requeue_interval_grace_period,
+            allocation: keys.allocation_grace_period,
         },
         pipelines: pipelines(configuration),
     }
