@@ -13,11 +13,18 @@ use berth_core::{
     planner::{self, PlanError, SlotPlan, Target, World},
     slot::Slot,
 };
-use berth_crds::{Reservation, conditions::commitment::WAITING_FOR_CAPACITY_DATA};
+use berth_crds::Reservation;
 use berth_scheduler::{Pin, Placement, Rank, Scheduler, SchedulerError, Shortage, SlotRequest, WholeRequest};
 use jiff::Timestamp;
 
-use crate::facts::{Facts, Holding, Site};
+use crate::{
+    facts::{Facts, Holding, Site},
+    ledger::{Claim, Verdict},
+};
+
+mod cores;
+
+use cores::cores;
 
 /// What the look is about, and what it will do.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +85,17 @@ pub enum Course {
     Hindered(String),
     /// What was said about this generation stands.
     Settled,
+    /// Cores: accepted if they are left.
+    Count(Claim),
+    /// Cores: it has what it wants, nobody has to be asked.
+    Covered,
+    /// Cores: nobody has said yet how many there are.
+    NoCapacity {
+        /// The fixed text.
+        message: &'static str,
+        /// What is missing.
+        detail: String,
+    },
 }
 
 /// What happens to the finalizer `reservations.cortex.cloud/release-slots` (D1, U50).
@@ -110,6 +128,8 @@ pub struct Decided {
     pub shortage: Option<Shortage>,
     /// Slots that hold an assume entry until the apply has ended (U1).
     pub assumed: Vec<SlotKey>,
+    /// What the ledger says to [`Course::Count`].
+    pub cores: Option<Verdict>,
 }
 
 /// How the requests to the scheduler are made.
@@ -212,14 +232,6 @@ fn leave_former(facts: &Facts, whole: &Whole<Reservation>) -> Vec<Leave> {
     if facts.is_accepted() { former.flat_map(|(_, holding)| leave(holding)).collect() } else { Vec::new() }
 }
 
-/// Cores hold no slots. Until there is capacity data nothing can be said about them (U56); what was accepted stays so.
-fn cores(facts: &Facts) -> Plan {
-    if facts.is_rejected() || facts.is_accepted() {
-        return Plan::idle(Course::Settled);
-    }
-    Plan::idle(Course::Hindered(WAITING_FOR_CAPACITY_DATA.to_owned()))
-}
-
 fn memory(facts: &Facts, limits: Limits) -> Plan {
     if facts.is_rejected() {
         return rolled_back(facts);
@@ -244,14 +256,15 @@ fn memory(facts: &Facts, limits: Limits) -> Plan {
     }
 }
 
-/// Keeps up what was accepted before. Without an accepted spec there is nothing to keep; with one that cannot be
-/// planned now the slots stay as they are (document 20 section 19 no. 4).
+/// Keeps up what was accepted before. Without an accepted spec of memory there are no slots to keep; with one that cannot
+/// be planned now they stay as they are (document 20 section 19 no. 4).
 fn rolled_back(facts: &Facts) -> Plan {
     let place = match place_of(facts, &facts.accepted_site) {
         Ok(place) => place,
         Err(course) => return Plan::idle(course),
     };
-    let Some(accepted) = facts.accepted.as_ref().filter(|spec| spec.validate().is_ok()) else {
+    let is_sound = |spec: &&Spec| spec.resource == ResourceType::Memory && spec.validate().is_ok();
+    let Some(accepted) = facts.accepted.as_ref().filter(is_sound) else {
         return Plan { leave: leave_own(facts), ..Plan::idle(Course::RolledBack) };
     };
     match slots(facts, accepted, place, None) {
@@ -435,13 +448,13 @@ fn slot_request(facts: &Facts, plan: &Plan, new: &planner::NewSlot, placing: &Pl
 impl Decided {
     fn undecided(plan: Plan) -> Self {
         let hosts = vec![None; plan.slots.create.len()];
-        Self { plan, hosts, shortage: None, assumed: Vec::new() }
+        Self { plan, hosts, shortage: None, assumed: Vec::new(), cores: None }
     }
 
     /// Nothing can be done now.
     pub fn hindered(why: String) -> Self {
         let plan = Plan::idle(Course::Hindered(why));
-        Self { plan, hosts: Vec::new(), shortage: None, assumed: Vec::new() }
+        Self { plan, hosts: Vec::new(), shortage: None, assumed: Vec::new(), cores: None }
     }
 
     /// How many of the plan's slots have a host, or could have one: `r` in the texts (U45).

@@ -2,11 +2,10 @@
 //! would do. The slots without a host are tried first, in the order of the waiting list and in the memory of this process
 //! alone, because that list is in the memory of the operator.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
-use berth_cluster::{Events, Fence, ObjectKey, Store};
+use berth_cluster::{Events, Fence, ObjectKey};
 use berth_core::{HostName, SlotKey};
-use berth_crds::Hypervisor;
 use berth_reservation::Step;
 use berth_scheduler::{BuiltIn, Placed, Scheduler, Shortage, SlotRequest};
 use berth_scheduler_api::Chosen;
@@ -49,8 +48,6 @@ pub(super) struct Foresight {
     pub(super) controllers: Controllers,
     pub(super) now: Timestamp,
     tried: BTreeMap<SlotKey, Trial>,
-    hypervisors: Store<Hypervisor>,
-    allocation_grace: Duration,
 }
 
 impl Foresight {
@@ -62,17 +59,14 @@ impl Foresight {
             Chosen::BuiltIn(built_in) => try_all(look, &controllers, built_in).await,
             Chosen::External(_) => unplaced(look, &controllers).map(|key| (slot_key(&key), Trial::Elsewhere)).collect(),
         };
-        let allocation_grace = look.configuration.reservation_controller.allocation_grace_period;
-        Ok(Self { controllers, now, tried, hypervisors: look.memory.stores.hypervisors.clone(), allocation_grace })
+        Ok(Self { controllers, now, tried })
     }
 
     /// A slot; `None` when there is no readable one.
     pub(super) fn slot(&self, key: &ObjectKey) -> Option<SlotFacts> {
         let outlook = self.controllers.slots().foresee(key)?;
-        let host = outlook.facts.slot.target_host.as_ref();
-        let vms = vms::expected(&outlook, &self.hypervisors);
-        let vms = vms.iter().map(|vm| vm.row(host, self.allocation_grace, self.now)).collect();
-        Some(SlotFacts { key: key.clone(), vms, trial: self.tried.get(&slot_key(key)).cloned(), outlook })
+        let trial = self.tried.get(&slot_key(key)).cloned();
+        Some(SlotFacts { key: key.clone(), vms: vms::rows(&outlook, self.now), trial, outlook })
     }
 }
 

@@ -7,7 +7,7 @@ use berth_cluster::{
     indexes::COMMITMENT_BY_UUID, leave_out,
 };
 use berth_core::{ClusterName, CommitmentUuid};
-use berth_crds::{CommittedResource, Hypervisor, Knowledge, Pipeline, Reservation};
+use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation};
 use berth_telemetry::{
     config::{self, Configuration, Files},
     logs::{self, Format, Wanted},
@@ -139,6 +139,7 @@ fn unread(cluster: &ClusterName, routes: &Routes, memory: &Memory, why: &str) {
     unread.one(&stores.reservations);
     unread.one(&stores.commitments);
     unread.one(&stores.knowledges);
+    unread.one(&stores.capacities);
 }
 
 struct Unread<'a> {
@@ -162,21 +163,20 @@ struct Contents {
     knowledges: Option<Listed<Knowledge>>,
     pipelines: Option<Listed<Pipeline>>,
     commitments: Option<Listed<CommittedResource>>,
+    capacities: Option<Listed<FlavorGroupCapacity>>,
 }
 
 impl Contents {
     async fn read(cluster: &Cluster, routes: &Routes, scope: Scope) -> Result<Self, ReadError> {
-        let commitments = async {
-            if scope == Scope::Commitments { one::<CommittedResource>(cluster, routes).await } else { Ok(None) }
-        };
-        let (hosts, reservations, knowledges, pipelines, commitments) = try_join!(
+        let (hosts, reservations, knowledges, pipelines, commitments, capacities) = try_join!(
             one::<Hypervisor>(cluster, routes),
             one::<Reservation>(cluster, routes),
             one::<Knowledge>(cluster, routes),
             optional(one::<Pipeline>(cluster, routes)),
-            commitments,
+            within_scope(scope, one::<CommittedResource>(cluster, routes)),
+            within_scope(scope, one::<FlavorGroupCapacity>(cluster, routes)),
         )?;
-        Ok(Self { hosts, reservations, knowledges, pipelines, commitments })
+        Ok(Self { hosts, reservations, knowledges, pipelines, commitments, capacities })
     }
 
     fn fill(self, memory: &Memory) {
@@ -185,12 +185,21 @@ impl Contents {
         into(self.knowledges, &stores.knowledges);
         into(self.hosts, &stores.hypervisors);
         into(self.reservations, &stores.reservations);
+        into(self.capacities, &stores.capacities);
         into(self.commitments, &stores.commitments);
     }
 }
 
 async fn one<K: Kind>(cluster: &Cluster, routes: &Routes) -> Result<Option<Listed<K>>, ReadError> {
     if routes.serves::<K>(&cluster.name) { Listed::read(cluster).await.map(Some) } else { Ok(None) }
+}
+
+/// A kind that only the controllers decide on.
+async fn within_scope<K>(
+    scope: Scope,
+    reading: impl Future<Output = Result<Option<Listed<K>>, ReadError>>,
+) -> Result<Option<Listed<K>>, ReadError> {
+    if scope == Scope::Commitments { reading.await } else { Ok(None) }
 }
 
 /// A kind that need not be installed.

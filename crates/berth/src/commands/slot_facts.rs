@@ -7,7 +7,7 @@ use berth_scheduler::Shortage;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{foreseeing::Trial, next::Next, times::span, vms::VmRow};
+use super::{foreseeing::Trial, next::Next, times::span, vms, vms::VmRow};
 
 /// A slot, what a look at it would do, and whether there is room for it.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ impl SlotFacts {
     /// It is in force where it should be.
     pub(super) fn is_in_force(&self) -> bool {
         let slot = &self.outlook.facts.slot;
-        slot.is_ready() && slot.is_placed() && !slot.terminating
+        slot.is_in_force() && !slot.terminating
     }
 
     /// Where it stands, in a few words.
@@ -64,7 +64,7 @@ impl SlotFacts {
         }
         match &self.outlook.plan.step {
             Step::Nothing => self.resting(),
-            Step::Echo => "in force".to_owned(),
+            Step::Echo | Step::Verify(_) => "in force".to_owned(),
             Step::Nameless => "no host: it names no flavor".to_owned(),
             Step::Unbind(why) => format!("no host: {}", why.message()),
             Step::Revoke(why) => format!("loses its host: {}", why.message()),
@@ -116,7 +116,7 @@ impl SlotFacts {
         if self.outlook.facts.slot.terminating {
             return vec![Next::once("its finalizers are gone", "it is gone, and its room is free")];
         }
-        let mut all: Vec<Next> = self.step().into_iter().collect();
+        let mut all: Vec<Next> = self.step().into_iter().chain(vms::next(&self.outlook)).collect();
         let look = "it is looked at again, and at once when something changes";
         all.extend(self.outlook.plan.again.map(|again| Next::within(again, look)));
         all
@@ -126,7 +126,7 @@ impl SlotFacts {
         let slot = &self.outlook.facts.slot;
         match &self.outlook.plan.step {
             Step::Nothing => self.missing(),
-            Step::Echo => None,
+            Step::Echo | Step::Verify(_) => None,
             Step::Nameless => Some(Next::once(
                 "spec.committedResourceReservation.resourceName names a flavor of its group",
                 "a host is looked for; or delete the slot, its commitment makes another one",

@@ -38,9 +38,13 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
     /// decision end with it.
     pub async fn foresee(&self, key: &ObjectKey) -> Option<Outlook> {
         let object = self.commitments.store().get(key)?;
+        // What it takes of cores ends with the look.
+        let _looking = self.cores.looking(key);
         let mut facts = self.reader().facts(key, &object);
-        let decided = self.decide(&mut facts, &self.request_id(&object)).await;
-        let decided = decided.unwrap_or_else(|error| Decided::hindered(error.with_advice()));
+        let decided = match self.decide(&mut facts, &self.request_id(&object)).await {
+            Ok(decided) => self.counted(key, decided),
+            Err(error) => Decided::hindered(error.with_advice()),
+        };
         (self.wake_slots)(&self.scheduler.applied(&decided.assumed));
         let now = self.clock.now();
         let report = report(&facts, &decided, self.settings.delays, now);

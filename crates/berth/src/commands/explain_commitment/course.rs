@@ -1,9 +1,8 @@
 //! Where a commitment stands and why, in plain words: a sentence for each course that the controller can take. A course
 //! without a sentence does not compile.
 
-use berth_committed_resource::Course;
+use berth_committed_resource::{Claim, Course, Verdict};
 use berth_core::commitment::State;
-use berth_crds::conditions::commitment::WAITING_FOR_CAPACITY_DATA;
 
 use super::{facts::Facts, report::amount};
 
@@ -32,11 +31,14 @@ pub(super) fn words(facts: &Facts) -> String {
         Course::Unreadable(why) => {
             format!("Not everything that it rests on can be read, so nothing is done and what was said stands: {why}.")
         }
-        Course::Hindered(why) if why == WAITING_FOR_CAPACITY_DATA => {
-            "Cores are accepted by what the FlavorGroupCapacity of its group and zone has left, and there is none yet."
-                .to_owned()
-        }
         Course::Hindered(why) => format!("Something is missing that it needs, so nothing is done: {why}."),
+        Course::NoCapacity { detail, .. } => {
+            format!(
+                "Cores are accepted by what their flavor group has left in the zone, and nobody says what there is: {detail}."
+            )
+        }
+        Course::Covered => "It asks for no more cores than it holds already.".to_owned(),
+        Course::Count(claim) => counted(facts, claim),
         Course::Settled => "What was said about this spec stands; nothing is to be done.".to_owned(),
     }
 }
@@ -117,6 +119,19 @@ fn progress(in_force: usize, total: usize) -> String {
         (0, 1) => "Its only slot is not in force".to_owned(),
         _ if in_force == total => format!("All of its {total} slots are in force"),
         _ => format!("{in_force} of its {total} slots are in force"),
+    }
+}
+
+/// Document 20 section 13.
+fn counted(facts: &Facts, claim: &Claim) -> String {
+    let (place, total) = (format!("{} in {}", claim.place.group, claim.place.zone), claim.total.get());
+    let asked = format!("It asks for {} cores of the {total} that {place} has", claim.cores.get());
+    match facts.outlook.decided.cores {
+        Some(Verdict::Enough) => format!("{asked}, and so many are left."),
+        Some(Verdict::Short { available, .. }) => {
+            format!("{asked}, and {} are left, as the others are promised to other commitments.", available.get())
+        }
+        None => format!("{asked}."),
     }
 }
 
