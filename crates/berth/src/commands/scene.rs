@@ -1,15 +1,14 @@
 //! For tests of the commands: doubles of API servers, an operator that does its work on them when it is told to, and the look
 //! that a command has at them. One commitment of one to a few slots and a host or two are a story.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use berth_cluster::{Clusters, Fence, ObjectKey};
-use berth_core::ClusterName;
+use berth_cluster::{Clusters, Fence, Kind};
 use berth_crds::{CommittedResource, Hypervisor, Reservation, names};
 use berth_scheduler_api::Chosen;
 use berth_telemetry::{
     clock::{Clock, TokioClock},
-    config::Configuration,
+    config::{self, Configuration},
 };
 use berth_testkit::{Server, seeds};
 use serde_json::{Value, json};
@@ -42,6 +41,13 @@ impl Scene {
         Self { clock, home, remotes: Vec::new(), configuration: Configuration::default() }
     }
 
+    /// The same with a remote cluster for the other zone.
+    pub(super) fn with_remote(hosts: &[(&str, u64)]) -> Self {
+        let scene = Self::new(hosts);
+        let remote = Server::new(scene.clock.clone());
+        Self { remotes: vec![(seeds::OTHER_ZONE, remote)], configuration: two_clusters(), ..scene }
+    }
+
     /// What a command sees.
     pub(super) async fn look(&self) -> Look {
         let remotes = self.remotes.iter().map(|(name, server)| server.cluster_as((*name).into(), "somebody"));
@@ -66,9 +72,16 @@ impl Scene {
         self.home.take_log();
     }
 
+    /// The finalizer of somebody else.
+    pub(super) fn hold<K: Kind>(&self, name: &str) {
+        let mut finalizers = self.home.get::<K>(name).unwrap().meta().finalizers.clone().unwrap_or_default();
+        finalizers.push("example.com/hold".to_owned());
+        self.home.edit::<K>(name, &json!({ "metadata": { "finalizers": finalizers } })).unwrap();
+    }
+
     /// Some time passes.
     pub(super) async fn later(&self, seconds: u64) {
-        tokio::time::sleep(std::time::Duration::from_secs(seconds)).await;
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
     }
 
     /// A commitment is made and looked after.
@@ -105,7 +118,15 @@ impl Scene {
     }
 }
 
-/// The key of an object at home.
-pub(super) fn at_home(name: impl Into<Arc<str>>) -> ObjectKey {
-    ObjectKey::new(ClusterName::home(), name)
+/// Kinds that have a zone.
+const ROUTED: [&str; 3] =
+    ["cortex.cloud/v1alpha1/CommittedResource", "cortex.cloud/v1alpha1/Reservation", "kvm.cloud.sap/v1/Hypervisor"];
+
+/// A remote cluster for [`seeds::OTHER_ZONE`].
+fn two_clusters() -> Configuration {
+    let home: Vec<&str> = ROUTED.into_iter().chain(["cortex.cloud/v1alpha1/Knowledge"]).collect();
+    let remote = json!({ "host": "https://remote.example", "gvks": ROUTED,
+                         "labels": { "availabilityZone": seeds::OTHER_ZONE } });
+    let keys = json!({ "apiservers": { "home": { "gvks": home }, "remotes": [remote] } });
+    config::decode(keys.as_object().unwrap(), false).unwrap().configuration
 }

@@ -54,6 +54,7 @@ fn over(facts: &Facts, state: State) -> String {
     };
     match facts.slots.len() {
         0 => format!("{why} and holds nothing any more."),
+        1 => format!("{why}; the slot that is left is given up."),
         left => format!("{why}; the {left} slots that are left are given up."),
     }
 }
@@ -69,15 +70,17 @@ fn deleting(facts: &Facts) -> String {
             berth_crds::labels::FORGET_CLUSTER
         );
     }
-    let (foreign, slots) = (facts.foreign_finalizers(), facts.slots.len());
-    match (slots, foreign.is_empty()) {
-        (0, true) => "It is being deleted, and nothing keeps it any more.".to_owned(),
-        (0, false) => format!("It is being deleted; Berth is done, and others keep it: {}.", foreign.join(", ")),
-        (_, true) => format!("It is being deleted; {slots} slots of it have to go first."),
-        (_, false) => format!(
-            "It is being deleted; {slots} slots of it have to go first, and others keep it: {}.",
-            foreign.join(", ")
-        ),
+    let slots = match facts.slots.len() {
+        0 => None,
+        1 => Some("its slot has to go first".to_owned()),
+        slots => Some(format!("its {slots} slots have to go first")),
+    };
+    let foreign = Some(facts.foreign_finalizers().join(", ")).filter(|names| !names.is_empty());
+    match (slots, foreign) {
+        (None, None) => "It is being deleted, and nothing keeps it any more.".to_owned(),
+        (None, Some(foreign)) => format!("It is being deleted; Berth is done, and others keep it: {foreign}."),
+        (Some(slots), None) => format!("It is being deleted; {slots}."),
+        (Some(slots), Some(foreign)) => format!("It is being deleted; {slots}, and others keep it: {foreign}."),
     }
 }
 

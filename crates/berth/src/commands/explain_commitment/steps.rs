@@ -7,7 +7,7 @@ use berth_core::{
     HostName,
     planner::{NewSlot, Why},
 };
-use berth_crds::conditions::commitment::INSUFFICIENT_CAPACITY;
+use berth_crds::conditions::commitment::{INSUFFICIENT_CAPACITY, INSUFFICIENT_CORES};
 
 use super::facts::Facts;
 use crate::commands::{amounts::Amounts, next::Next, slot_facts::SlotFacts};
@@ -100,8 +100,8 @@ fn by_people(facts: &Facts) -> Option<Next> {
 
 /// Which change lets a rejected commitment be tried again.
 fn change(facts: &Facts) -> String {
-    let said = facts.outlook.facts.ready.as_ref().is_some_and(|ready| ready.message.starts_with(INSUFFICIENT_CAPACITY));
-    if said || facts.outlook.refused {
+    let said = facts.outlook.facts.ready.as_ref().map(|ready| ready.message.as_str()).unwrap_or_default();
+    if facts.outlook.refused || said.starts_with(INSUFFICIENT_CAPACITY) || said.starts_with(INSUFFICIENT_CORES) {
         "its spec asks for less, for another zone or group, or has allowRejection: false".to_owned()
     } else {
         "its spec is corrected as the condition says".to_owned()
