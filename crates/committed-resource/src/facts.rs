@@ -181,11 +181,12 @@ impl Facts {
         self.ready.as_ref().is_some_and(|ready| ready.status == ConditionStatus::True)
     }
 
-    /// The reason of a commitment that was over before: a clock that is set back does not bring it to life (U38).
+    /// The reason of a commitment that was over before: a clock that is set back does not bring it to life (U38). Where
+    /// old data repeats the state that a commitment had when its end came, it has expired.
     pub fn was_over(&self) -> Option<State> {
         match self.verdict()?.reason? {
             Reason::Inactive(CommitmentState::Superseded) => Some(State::Superseded),
-            Reason::Inactive(CommitmentState::Expired) => Some(State::Expired),
+            Reason::Inactive(_) => Some(State::Expired),
             _ => None,
         }
     }

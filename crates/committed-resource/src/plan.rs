@@ -162,11 +162,15 @@ pub fn plan(facts: &Facts, limits: Limits, now: Timestamp) -> Plan {
 }
 
 fn wanted(facts: &Facts, limits: Limits) -> Plan {
-    match (&facts.belongs_to, &facts.spec.resource) {
+    let plan = match (&facts.belongs_to, &facts.spec.resource) {
         (Some(cluster), _) => Plan::idle(Course::WrongCluster(cluster.clone())),
         (None, ResourceType::Cores) => cores(facts),
         (None, ResourceType::Memory) => memory(facts, limits),
-    }
+    };
+    // Slots of old data may lack it, whatever else can be done for their commitment (U50).
+    let holds = !plan.slots.create.is_empty() || facts.all_slots().next().is_some();
+    let finalizer = if holds && !facts.has_finalizer { Finalizer::Add } else { Finalizer::Leave };
+    Plan { finalizer, ..plan }
 }
 
 impl Plan {
@@ -241,6 +245,10 @@ fn memory(facts: &Facts, limits: Limits) -> Plan {
         Err(course) => return Plan::idle(course),
     };
     if let Err(error) = facts.spec.validate() {
+        if facts.is_accepted() {
+            // Whoever accepted it knew fewer rules. It holds what it holds, and nothing can be planned for it.
+            return Plan::idle(Course::Settled);
+        }
         return Plan::idle(Course::Refused { text: error.to_string(), retry: false, limit: None });
     }
     let max_new_slots = limits.max_new_slots.filter(|_| facts.may_reject());
@@ -257,16 +265,18 @@ fn memory(facts: &Facts, limits: Limits) -> Plan {
 }
 
 /// Keeps up what was accepted before. Without an accepted spec of memory there are no slots to keep; with one that cannot
-/// be planned now they stay as they are (document 20 section 19 no. 4).
+/// be planned, now or ever, they stay as they are (document 20 section 19 no. 4).
 fn rolled_back(facts: &Facts) -> Plan {
     let place = match place_of(facts, &facts.accepted_site) {
         Ok(place) => place,
         Err(course) => return Plan::idle(course),
     };
-    let is_sound = |spec: &&Spec| spec.resource == ResourceType::Memory && spec.validate().is_ok();
-    let Some(accepted) = facts.accepted.as_ref().filter(is_sound) else {
+    let Some(accepted) = facts.accepted.as_ref().filter(|spec| spec.resource == ResourceType::Memory) else {
         return Plan { leave: leave_own(facts), ..Plan::idle(Course::RolledBack) };
     };
+    if accepted.validate().is_err() {
+        return Plan::idle(Course::RolledBack);
+    }
     match slots(facts, accepted, place, None) {
         Ok((target, slots)) => with_slots(facts, Course::RolledBack, target, slots, place.whole),
         Err(_) => Plan::idle(Course::RolledBack),
@@ -274,10 +284,9 @@ fn rolled_back(facts: &Facts) -> Plan {
 }
 
 fn with_slots(facts: &Facts, course: Course, target: Target, slots: SlotPlan, whole: &Whole<Reservation>) -> Plan {
-    let holds = !slots.create.is_empty() || facts.all_slots().next().is_some();
-    let finalizer = if holds && !facts.has_finalizer { Finalizer::Add } else { Finalizer::Leave };
     let settled = course == Course::Reserve && slots.is_empty();
     let leave = if settled { leave_former(facts, whole) } else { Vec::new() };
+    let finalizer = Finalizer::Leave;
     Plan { course, target: Some(target), slots, whole: Some(whole.clone()), leave, finalizer }
 }
 

@@ -183,7 +183,7 @@ impl<S: Scheduler> Reader<'_, S> {
 }
 
 /// Other types may carry the data of a commitment in old objects; they are not ours.
-fn is_slot(object: &Reservation) -> bool {
+pub(crate) fn is_slot(object: &Reservation) -> bool {
     object.spec.type_ == ReservationType::CommittedResourceReservation
 }
 

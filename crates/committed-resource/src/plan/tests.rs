@@ -509,3 +509,5 @@ fn requests_carry_rank_size_and_request_id() {
     facts.spec.allow_rejection = true;
     assert!(whole_request(&facts, &plan, &placing).all_or_nothing);
 }
+
+mod old_data;
