@@ -115,6 +115,7 @@ fn of_reservation(reason: reservation::Reason) -> &'static str {
         Reason::UnexpectedType => "It is not of the type that its controller was asked to look after.",
         Reason::MissingSpec => "The data of its type are missing, so nobody can look after it.",
         Reason::InstanceNotFound => "The VM that it keeps room for has not been seen on any host yet.",
+        Reason::VmSizeUnknown => "The VM that it keeps room for is there; nobody can say whether it has its new size.",
         Reason::VmSizeMismatch => "The VM that it keeps room for does not have its new size yet.",
     }
 }

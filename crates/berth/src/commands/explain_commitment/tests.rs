@@ -61,12 +61,68 @@ async fn an_accepted_commitment_with_vms_and_an_end() {
     scene.run_vms("node1", &["vm-1"]);
     scene.operate().await;
     scene.expect_vm(1, "vm-2");
-    assert_snapshot!(screen(&scene).await, @"");
+    assert_snapshot!(screen(&scene).await, @r"
+    Commitment commitment-story-1 in zone eu-test-1a, cluster home
+      UUID      story-1
+      Project   5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40, domain 0f1e2d3c4b5a69788796a5b4c3d2e1f0
+      State     confirmed, ends at 2026-03-11T13:00:00Z (in 10d 0h)
+      Wanted    960 GiB of memory of mem_v4 in eu-test-1a
+      Accepted  the same, at 2026-03-01T12:00:00Z (1m 0s ago)
+      No room   it is tried again for ever
+
+    READY: Accepted, since 2026-03-01T12:00:00Z (1m 0s ago)
+      commitment successfully reserved
+      What is wanted is held for the customer.
+
+    Why
+      All of its 2 slots are in force, which is everything that it wants.
+
+    Slots: 2 of 2 in force (VMS: how many are expected in it)
+      NAME                  SIZE               FLAVOR           HOST   VMS  STATE
+      commitment-story-1-0  480 GiB, 30 cores  mem_v4_c30_m480  node1  1    in force
+      commitment-story-1-1  480 GiB, 30 cores  mem_v4_c30_m480  node1  1    in force
+
+    VMs that are expected in its slots
+      VM    SLOT                  SIZE               WHERE
+      vm-1  commitment-story-1-0  240 GiB, 15 cores  is here
+      vm-2  commitment-story-1-1  240 GiB, 15 cores  not seen yet, waited for until 2026-03-01T12:16:00Z (in 15m 0s)
+
+    What happens next
+      once something changes               it is looked at again
+      at 2026-03-11T13:00:00Z (in 10d 0h)  it ends, and all of its slots are given up
+
+    Not seen: what the operator has decided within the last seconds and not written yet.
+    ");
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_that_waits_for_room_behind_another_one() {
-    assert_snapshot!(screen(&waiting().await).await, @"");
+    assert_snapshot!(screen(&waiting().await).await, @r"
+    Commitment commitment-story-1 in zone eu-test-1a, cluster home
+      UUID      story-1
+      Project   5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40, domain 0f1e2d3c4b5a69788796a5b4c3d2e1f0
+      State     confirmed, without an end
+      Wanted    480 GiB of memory of mem_v4 in eu-test-1a
+      Accepted  nothing
+      No room   it is tried again for ever
+
+    NOT READY: Reserving, since 2026-03-01T12:01:00Z (1m 0s ago)
+      insufficient capacity: 0/1 reservation slots could be placed: 2 hosts; zone 1, capacity 1
+      It is under way, or something is missing; it is tried again by itself.
+
+    Why
+      Its only slot is not in force: there is no room for it. Looked at: 2 hosts; zone 1, capacity 1.
+
+    Slots: 0 of 1 in force (VMS: how many are expected in it)
+      NAME                  SIZE               FLAVOR           HOST  VMS  STATE
+      commitment-story-1-0  480 GiB, 30 cores  mem_v4_c30_m480  -     0    no host: 2 hosts; zone 1, capacity 1; number 2 of 2 that wait
+
+    What happens next
+      once room is freed  commitment-story-1-0: it gets a host: number 2 of 2 that wait in zone eu-test-1a; before it: 1 slot of commitment-early-1
+      within 2m 0s        it is looked at again, and at once when something changes
+
+    Not seen: what the operator has decided within the last seconds and not written yet.
+    ");
 }
 
 #[tokio::test(start_paused = true)]
@@ -75,7 +131,32 @@ async fn one_that_was_rejected_when_it_grew() {
     scene.commit(&rejectable(UUID, 1)).await;
     scene.edit(&json!({ "spec": { "amount": seeds::slots(3) } }));
     scene.operate().await;
-    assert_snapshot!(screen(&scene).await, @"");
+    assert_snapshot!(screen(&scene).await, @r"
+    Commitment commitment-story-1 in zone eu-test-1a, cluster home
+      UUID      story-1
+      Project   5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40, domain 0f1e2d3c4b5a69788796a5b4c3d2e1f0
+      State     confirmed, without an end
+      Wanted    1440 GiB of memory of mem_v4 in eu-test-1a
+      Accepted  480 GiB of memory of mem_v4 in eu-test-1a, at 2026-03-01T12:00:00Z (1m 0s ago)
+      No room   it is rejected
+
+    NOT READY: Rejected, since 2026-03-01T12:01:00Z (now)
+      insufficient capacity: 2/3 reservation slots could be placed: 1 host; capacity 1
+      This spec was refused for good. What was accepted before stays; another spec is tried anew.
+
+    Why
+      Its present spec was rejected, and is not tried again. Its slots follow what was accepted before: 480 GiB of memory of mem_v4 in eu-test-1a.
+
+    Slots: 1 of 1 in force (VMS: how many are expected in it)
+      NAME                  SIZE               FLAVOR           HOST   VMS  STATE
+      commitment-story-1-0  480 GiB, 30 cores  mem_v4_c30_m480  node1  0    in force
+
+    What happens next
+      once its spec asks for less, for another zone or group, or has allowRejection: false  it is tried anew as a whole
+      once something changes                                                                it is looked at again
+
+    Not seen: what the operator has decided within the last seconds and not written yet.
+    ");
 }
 
 /// The sentence is not there; then one thing changes, and it is.
@@ -261,5 +342,90 @@ async fn unknown_and_unreadable_names_are_refused() {
 async fn the_members_of_the_json_form() {
     let mut account = told(&waiting().await).await;
     account.next.truncate(1);
-    assert_snapshot!(serde_json::to_string_pretty(&account).unwrap(), @"");
+    assert_snapshot!(serde_json::to_string_pretty(&account).unwrap(), @r#"
+    {
+      "missing": [],
+      "now": "2026-03-01T12:02:00Z",
+      "commitment": "commitment-story-1",
+      "cluster": "home",
+      "uuid": "story-1",
+      "project": "5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40",
+      "domain": "0f1e2d3c4b5a69788796a5b4c3d2e1f0",
+      "state": "confirmed",
+      "start": null,
+      "end": null,
+      "allowRejection": false,
+      "rejectionIsOver": false,
+      "beingDeletedSince": null,
+      "wanted": {
+        "resource": "memory",
+        "amount": {
+          "memory": 515396075520,
+          "cpu": null
+        },
+        "group": "mem_v4",
+        "zone": "eu-test-1a"
+      },
+      "accepted": null,
+      "acceptedAt": null,
+      "assignedVms": 0,
+      "ready": {
+        "status": "False",
+        "reason": "Reserving",
+        "message": "insufficient capacity: 0/1 reservation slots could be placed: 2 hosts; zone 1, capacity 1",
+        "since": "2026-03-01T12:01:00Z",
+        "outdated": false,
+        "meaning": "It is under way, or something is missing; it is tried again by itself."
+      },
+      "why": "Its only slot is not in force: there is no room for it. Looked at: 2 hosts; zone 1, capacity 1.",
+      "slotsInForce": 0,
+      "slots": [
+        {
+          "name": "commitment-story-1-0",
+          "cluster": "home",
+          "flavor": "mem_v4_c30_m480",
+          "size": {
+            "memory": 515396075520,
+            "cpu": 30
+          },
+          "targetHost": null,
+          "statusHost": null,
+          "vms": [],
+          "inForce": false,
+          "state": "no host: 2 hosts; zone 1, capacity 1; number 2 of 2 that wait",
+          "waiting": {
+            "hosts": 2,
+            "removed": [
+              {
+                "filter": "filter_correct_az",
+                "short": "zone",
+                "count": 1
+              },
+              {
+                "filter": "filter_has_enough_capacity",
+                "short": "capacity",
+                "count": 1
+              }
+            ],
+            "number": 2,
+            "of": 2,
+            "before": [
+              {
+                "commitment": "commitment-early-1",
+                "slots": 1
+              }
+            ]
+          }
+        }
+      ],
+      "next": [
+        {
+          "what": "commitment-story-1-0: it gets a host: number 2 of 2 that wait in zone eu-test-1a; before it: 1 slot of commitment-early-1",
+          "at": null,
+          "withinSeconds": null,
+          "once": "room is freed"
+        }
+      ]
+    }
+    "#);
 }

@@ -26,7 +26,8 @@ pub(super) fn text(account: &Account) -> String {
 }
 
 fn head(account: &Account) -> String {
-    let mut text = format!("Commitment {}, cluster {}\n", account.commitment, account.cluster);
+    let mut text =
+        format!("Commitment {} in zone {}, cluster {}\n", account.commitment, account.wanted.zone, account.cluster);
     let domain = if account.domain.is_empty() { String::new() } else { format!(", domain {}", account.domain) };
     let mut rows = vec![
         row(["UUID", &account.uuid]),

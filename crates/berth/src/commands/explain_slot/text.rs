@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use super::report::{Account, BlockOn};
 use crate::commands::{
-    amounts::Amounts,
     looking::{Look, UNSEEN},
     next,
     reasons::Told,
@@ -61,8 +60,9 @@ fn host(account: &Account) -> String {
 }
 
 fn blocks(one: &BlockOn) -> String {
-    let amount = one.blocks.map_or("nothing, this host is not known".to_owned(), Amounts::words);
-    format!("{amount} on {}, besides the VMs that are there", one.host)
+    let Some(amount) = one.blocks else { return format!("nothing on {}, which is not known", one.host) };
+    let overbooked = if one.overbooked { "; this host is OVER-BOOKED" } else { "" };
+    format!("{} on {}, besides the VMs that are there{overbooked}", amount.words(), one.host)
 }
 
 fn vms(all: &[VmRow]) -> String {
