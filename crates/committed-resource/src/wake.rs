@@ -2,12 +2,17 @@
 
 use std::collections::BTreeSet;
 
+mod cores;
+
 use berth_cluster::{Change, ObjectKey, Store, indexes::COMMITMENT_BY_UUID};
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Knowledge, Reservation};
 
+pub use cores::by_capacity;
+pub(crate) use cores::waiting_for_cores;
+
 /// A commitment concerns itself and, when it comes or goes or what decides between duplicates changes, all others with
-/// its UUID (U14).
+/// its UUID (U14); when it gives up cores, those that wait for them.
 pub fn by_commitment(
     change: &Change<CommittedResource>,
     commitments: &Store<CommittedResource>,
@@ -18,6 +23,7 @@ pub fn by_commitment(
             keys.extend(with_uuid(&object.spec.commitment_uuid, commitments));
         }
     }
+    keys.extend(cores::by_freed_cores(change, commitments));
     keys
 }
 

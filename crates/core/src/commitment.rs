@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::{
     ids::{CommitmentUuid, DomainId, GroupName, ProjectId, Zone},
     quantity::Quantity,
-    units::Bytes,
+    units::{Bytes, Cores},
 };
 
 /// `spec.resourceType`.
@@ -106,6 +106,11 @@ impl Spec {
         Bytes::new(self.amount.round_up()).at_least_zero().up_to_mib()
     }
 
+    /// Cores wanted, rounded up to whole ones (U20); zero for a negative amount.
+    pub fn cores(&self) -> Cores {
+        Cores::new(self.amount.round_up()).at_least_zero()
+    }
+
     /// Checks what admission may have let through in older times (document 20 section 12.1).
     pub fn validate(&self) -> Result<(), SpecError> {
         let uuid = self.uuid.as_str();
@@ -172,6 +177,13 @@ mod tests {
     fn amounts_are_rounded_up_to_mib() {
         for (amount, mib) in [("0", 0), ("1", 1), ("1Mi", 1), ("1048577", 2), ("1.5Gi", 1536), ("-5Gi", 0)] {
             assert_eq!(spec(amount).memory(), Bytes::from_mib(mib), "{amount}");
+        }
+    }
+
+    #[test]
+    fn u20_amounts_of_cores_are_rounded_up_to_whole_ones() {
+        for (amount, cores) in [("0", 0), ("40", 40), ("500m", 1), ("2.1", 3), ("1k", 1000), ("-5", 0)] {
+            assert_eq!(spec(amount).cores(), Cores::new(cores), "{amount}");
         }
     }
 

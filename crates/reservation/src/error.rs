@@ -1,6 +1,7 @@
 //! What can go wrong in a look, and what follows from it.
 
 use berth_cluster::{Class, Classified, WriteError};
+use berth_scheduler::SchedulerError;
 use thiserror::Error;
 
 /// A look at a slot did not come to its end.
@@ -9,6 +10,9 @@ pub enum Error {
     /// An object could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// The scheduler cannot say whether there is room.
+    #[error(transparent)]
+    Scheduler(#[from] SchedulerError),
     /// An earlier write of the slot has an unknown outcome.
     #[error("the slot is in doubt; it is read before anything else is decided")]
     InDoubt,
@@ -18,6 +22,7 @@ impl Classified for Error {
     fn class(&self) -> Class {
         match self {
             Self::Write(error) => error.class(),
+            Self::Scheduler(_) => Class::Later,
             Self::InDoubt => Class::Soon,
         }
     }

@@ -35,7 +35,7 @@ async fn document_21_section_4_3_b_unreadable_flavor_groups_are_unknown_and_keep
     let process = begin(&[("node1", 1)]);
     process.world.server.delete::<Knowledge>(names::FLAVOR_GROUPS).unwrap();
     // A process that never read any.
-    let process = start(&process.world.server);
+    let process = Process::start(&process.world.server, process.clock);
     let (status, reason, message) = told(&process).await;
     assert_eq!((status.as_str(), reason.as_str()), ("Unknown", "FlavorDataUnavailable"));
     assert!(message.starts_with("flavor groups are not available: "), "{message}");
