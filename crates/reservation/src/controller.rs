@@ -29,7 +29,9 @@ use crate::{
     departures::Departures,
     error::Error,
     facts::{Facts, HostFact},
+    keys::slot_key,
     metrics::ReservationMetrics,
+    oversubscription::Evictions,
     plan::{Delays, Plan, Revocation, Step, plan},
     request::{Context, request, unreadable},
     since::Since,
@@ -87,13 +89,26 @@ pub struct ReservationController<S, D> {
     told: Since<ObjectKey>,
     /// Slots that got a host together with another one of their commitment and have not asked for it yet.
     promised: Since<ObjectKey>,
+    /// Why slots lost their host that another controller took it from.
+    evictions: Evictions,
 }
 
 impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     /// A controller that has seen nothing yet.
     pub fn new(parts: Parts<S, D>) -> Self {
-        let (missing, departures) = (Absences::default(), Departures::default());
-        Self { parts, missing, departures, told: Since::default(), promised: Since::default() }
+        Self {
+            parts,
+            missing: Absences::default(),
+            departures: Departures::default(),
+            told: Since::default(),
+            promised: Since::default(),
+            evictions: Evictions::default(),
+        }
+    }
+
+    /// Where whoever takes the host of a slot away leaves a word why.
+    pub fn evictions(&self) -> Evictions {
+        self.evictions.clone()
     }
 
     /// One look at a slot.
@@ -103,6 +118,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         let Some(object) = object else {
             self.told.forget(&key);
             self.departures.forget(&key);
+            self.evictions.forget(&key);
             self.give_back(&key);
             return Ok(Next::Done);
         };
@@ -116,7 +132,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
             Step::Verify(verified) => self.verified(&key, &object, verified).await?,
             Step::Nameless => self.say(&key, &object, nameless()).await?,
             Step::Confirm { pre_allocated } => self.confirm(&key, &object, pre_allocated).await?,
-            Step::Unbind(why) => self.unbind(&key, &object, &why).await?,
+            Step::Unbind(why) => self.unbind(&key, &object, &self.known(&key, why)).await?,
             Step::Revoke(why) => self.revoke_all(&key, &object, &why).await?,
             Step::Return(host) => self.target(&key, &object, &host).await?,
             Step::Place => self.place(&key, &object).await?,
@@ -233,10 +249,17 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         }
     }
 
+    /// Who cleared it, if it was not a person.
+    fn known(&self, key: &ObjectKey, why: Revocation) -> Revocation {
+        let eviction = self.evictions.why(key).filter(|_| why == Revocation::Cleared);
+        eviction.map_or(why, |eviction| Revocation::Oversubscribed(eviction.host, eviction.excess))
+    }
+
     async fn unbind(&self, key: &ObjectKey, object: &Reservation, why: &Revocation) -> Result<(), Error> {
         let message = why.message();
         let says = Says::new(Status::False, Reason::PlacementRevoked, message.as_str()).at(Place::Nowhere);
         self.say(key, object, says).await?;
+        self.evictions.forget(key);
         self.parts.metrics.revoked.with_label_values(&[why.cause()]).inc();
         info!(slot = %key.name, reason = message, "slot lost its host");
         self.tell(key, object, EventKind::Warning, Reason::PlacementRevoked.as_str(), message);
@@ -250,6 +273,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
             Err(says) => self.say(key, object, says).await,
         };
         self.promised.forget(key);
+        self.evictions.forget(key);
         (self.parts.wake_slots)(&self.parts.scheduler.applied(&[slot_key(key)]));
         outcome
     }
@@ -381,8 +405,4 @@ fn nameless() -> Says {
 fn unavailable(error: &SchedulerError) -> Says {
     let message = "the scheduler cannot decide at the moment";
     Says::new(Status::Unknown, Reason::SchedulerUnavailable, message).detailed(error.with_advice())
-}
-
-fn slot_key(key: &ObjectKey) -> SlotKey {
-    SlotKey::new(key.cluster.clone(), &*key.name)
 }

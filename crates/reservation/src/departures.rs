@@ -19,12 +19,7 @@ pub(crate) struct Departures {
 impl Departures {
     /// These VMs of the slot are missing now, and no others; for how long each has been. `clock` is the time in which the
     /// hosts were followed.
-    pub(crate) fn missing(
-        &self,
-        slot: &ObjectKey,
-        vms: &BTreeSet<VmId>,
-        clock: Duration,
-    ) -> BTreeMap<VmId, Duration> {
+    pub(crate) fn missing(&self, slot: &ObjectKey, vms: &BTreeSet<VmId>, clock: Duration) -> BTreeMap<VmId, Duration> {
         let mut noticed = self.lock();
         let before = noticed.remove(slot).unwrap_or_default();
         let since = |vm: &VmId| (vm.clone(), before.get(vm).copied().unwrap_or(clock));

@@ -37,7 +37,7 @@ const REVOKED: Metric = Metric {
     name: "berth_slots_revoked_total",
     kind: Kind::Counter,
     labels: &["cause"],
-    help: "Slots that lost their host, by cause: cleared, host_gone, no_such_host, wrong_zone, overbooked.",
+    help: "Slots that lost their host, by cause: cleared, host_gone, no_such_host, wrong_zone, overbooked, oversubscribed.",
 };
 
 /// The metrics that looks write; the others are computed when they are read.

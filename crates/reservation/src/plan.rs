@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use berth_cluster::Whole;
-use berth_core::{HostName, host::Amounts};
+use berth_core::{HostName, Resources, host::Amounts};
 use berth_crds::{Hypervisor, conditions::reservation as texts};
 use berth_scheduler::Verdict;
 
@@ -61,6 +61,8 @@ pub enum Revocation {
     WrongZone(HostName, String),
     /// The host has no room for it (D10).
     Overbooked(HostName, Amounts),
+    /// It was evicted, because the host had this much too much (document 21 section 10).
+    Oversubscribed(HostName, Resources),
 }
 
 /// How long to wait.
@@ -167,6 +169,7 @@ impl Revocation {
             Self::NoSuchHost(_) => "no_such_host",
             Self::WrongZone(..) => "wrong_zone",
             Self::Overbooked(..) => "overbooked",
+            Self::Oversubscribed(..) => "oversubscribed",
         }
     }
 
@@ -182,6 +185,7 @@ impl Revocation {
                 let short = free.or_zero();
                 format!("{cleared}: host {host} has no room for it, {short} would be left")
             }
+            Self::Oversubscribed(host, excess) => format!("{cleared}: host {host} held {excess} more than it has"),
         }
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn is_slot(object: &Reservation) -> bool {
     object.spec.type_ == ReservationType::CommittedResourceReservation
 }
 
-fn vms(host: Option<&Hypervisor>) -> BTreeSet<&str> {
+pub(crate) fn vms(host: Option<&Hypervisor>) -> BTreeSet<&str> {
     let instances = host.and_then(|host| host.status.as_ref()).into_iter().flat_map(|status| &status.instances);
     instances.map(|vm| vm.id.as_str()).collect()
 }

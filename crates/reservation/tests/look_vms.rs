@@ -298,7 +298,8 @@ async fn document_21_section_14_a_move_converges_whatever_becomes_of_its_writes(
         Fault::Hang,
         Fault::CutBefore,
     ];
-    for (verb, fault) in [Verb::Patch, Verb::PatchStatus].into_iter().flat_map(|verb| faults.map(|fault| (verb, fault))) {
+    for (verb, fault) in [Verb::Patch, Verb::PatchStatus].into_iter().flat_map(|verb| faults.map(|fault| (verb, fault)))
+    {
         let process = occupied(&[("node1", 1), ("node2", 1)], &["vm"]).await;
         moves(&process);
         process.world.server.fail(verb, &path(0), 1, fault);

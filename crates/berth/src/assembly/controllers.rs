@@ -8,7 +8,11 @@ use berth_cluster::{
 };
 use berth_committed_resource::{CommittedResourceController, CoresBook, Delays, Limits, Settings};
 use berth_core::SlotKey;
-use berth_reservation::{Parts, ReservationController};
+use berth_reservation::{
+    Parts, ReservationController,
+    in_flight::{InFlightController, NoVmSizes},
+    oversubscription::OversubscriptionController,
+};
 use berth_scheduler::{NoDomainNames, PipelineChoice, WakeSlots};
 use berth_scheduler_api::{Chosen, pipelines::PipelineController};
 use berth_telemetry::{
@@ -19,7 +23,7 @@ use berth_telemetry::{
 use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
-use super::{Memory, OperatorMetrics};
+use super::{Memory, OperatorMetrics, relief};
 
 /// A name, and work that ends at the end of the process.
 pub type Work = (&'static str, Pin<Box<dyn Future<Output = ()> + Send>>);
@@ -60,6 +64,9 @@ pub struct Controllers {
     enabled: BTreeSet<Controller>,
     commitments: Arc<CommittedResourceController<Chosen, NoDomainNames>>,
     slots: Arc<ReservationController<Chosen, NoDomainNames>>,
+    /// Only if it is configured.
+    oversubscription: Option<Arc<OversubscriptionController>>,
+    in_flight: Arc<InFlightController<NoVmSizes>>,
     pipelines: Arc<PipelineController>,
 }
 
@@ -67,10 +74,13 @@ impl Controllers {
     /// Controllers that have not looked at anything.
     pub fn new(memory: &Memory, environment: &Environment<'_>) -> Self {
         let flavor_groups = FlavorGroupsCache::new(memory.stores.knowledges.clone());
+        let slots = Arc::new(slots(memory, environment, flavor_groups.clone()));
         Self {
             enabled: environment.configuration.enabled_controllers.clone(),
-            commitments: Arc::new(commitments(memory, environment, flavor_groups.clone())),
-            slots: Arc::new(slots(memory, environment, flavor_groups)),
+            commitments: Arc::new(commitments(memory, environment, flavor_groups)),
+            oversubscription: relief::oversubscription(memory, environment, slots.evictions()),
+            in_flight: relief::in_flight(memory, environment),
+            slots,
             pipelines: Arc::new(pipeline_conditions(memory, environment)),
         }
     }
@@ -87,6 +97,10 @@ impl Controllers {
         let mut work = Vec::new();
         if self.enabled.contains(&Controller::CommittedResources) {
             work.extend(self.of_commitments(memory, &mut queueing));
+            work.extend(self.of_hosts(memory, &mut queueing));
+        }
+        if self.enabled.contains(&Controller::InFlight) {
+            work.push(self.of_in_flight(memory, &mut queueing));
         }
         if self.enabled.contains(&Controller::NovaPipelines) {
             work.push(self.of_pipelines(memory, &mut queueing));
@@ -108,6 +122,26 @@ impl Controllers {
         };
         let slots = queueing.queue("commitment-reservation", &queues.slots, &stores.reservations, look);
         [("the controller of commitments", commitments), ("the controller of slots", slots)]
+    }
+
+    fn of_hosts(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> Option<Work> {
+        let controller = self.oversubscription.clone()?;
+        let look = move |key| {
+            let controller = controller.clone();
+            async move { controller.look(key).await }
+        };
+        let hosts = queueing.queue("host-oversubscription", &queues.hosts, &stores.hypervisors, look);
+        Some(("the controller of over-booked hosts", hosts))
+    }
+
+    fn of_in_flight(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> Work {
+        let controller = self.in_flight.clone();
+        let look = move |key| {
+            let controller = controller.clone();
+            async move { controller.look(key).await }
+        };
+        let flights = queueing.queue("inflight-reservation-controller", &queues.in_flight, &stores.reservations, look);
+        ("the controller of in-flight reservations", flights)
     }
 
     fn of_pipelines(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> Work {

@@ -254,6 +254,7 @@ fn slots(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn
         settings: berth_reservation::Settings {
             delays: berth_reservation::Delays {
                 active: Duration::from_secs(300),
+                allocation: Duration::from_secs(900),
                 retry: Duration::from_secs(60),
                 grace: Duration::from_secs(900),
             },

@@ -32,11 +32,13 @@ pub enum Reason {
     InstanceNotFound,
     /// In-flight, `Unknown`: the VM does not have its new size yet.
     VmSizeMismatch,
+    /// In-flight, `Unknown`: whether the VM has its new size cannot be found out. Of ours: the reference always asks Nova.
+    VmSizeUnknown,
 }
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::MissingResourceName,
         Self::PreAllocated,
         Self::ReservationActive,
@@ -51,6 +53,7 @@ impl Reason {
         Self::MissingSpec,
         Self::InstanceNotFound,
         Self::VmSizeMismatch,
+        Self::VmSizeUnknown,
     ];
 
     /// The text on the wire.
@@ -70,6 +73,7 @@ impl Reason {
             Self::MissingSpec => "MissingSpec",
             Self::InstanceNotFound => "InstanceNotFound",
             Self::VmSizeMismatch => "VMSizeMismatch",
+            Self::VmSizeUnknown => "VMSizeUnknown",
         }
     }
 
@@ -111,6 +115,9 @@ pub const NOT_SPAWNED: &str = "The instance has not spawned on any hypervisor ye
 
 /// Message of [`Reason::VmSizeMismatch`].
 pub const NOT_RESIZED: &str = "The current VM size does not match the reservation size yet";
+
+/// Message of [`Reason::VmSizeUnknown`].
+pub const SIZE_UNKNOWN: &str = "The instance runs on the host, but whether it has its new size cannot be found out";
 
 /// Message of [`Reason::PlacementRevoked`] when the host of a slot has gone.
 pub fn host_gone(host: &str) -> String {

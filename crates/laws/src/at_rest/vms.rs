@@ -31,7 +31,8 @@ pub(super) fn confirmed_untruly(snapshot: &Snapshot, key: &Key, slot: &Reservati
         !is_expected || on != host || !listed.contains(vm.as_str())
     };
     let untrue: Vec<_> = confirmed(slot).into_iter().filter(untrue).map(|(vm, on)| format!("{vm} on {on}")).collect();
-    let text = || format!("confirms VMs that it does not expect or that are not on its host {host}: {}", untrue.join(", "));
+    let text =
+        || format!("confirms VMs that it does not expect or that are not on its host {host}: {}", untrue.join(", "));
     (!untrue.is_empty()).then(|| Violation::new(Law::VmConfirmedUntrue, key, text()))
 }
 

@@ -92,12 +92,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     }
 
     /// The host to which the slot can follow its VM: it is held by an entry of the scheduler then (section 9.4).
-    async fn room(
-        &self,
-        key: &ObjectKey,
-        object: &Reservation,
-        follow: &Follow,
-    ) -> Result<Option<HostName>, Error> {
+    async fn room(&self, key: &ObjectKey, object: &Reservation, follow: &Follow) -> Result<Option<HostName>, Error> {
         let slot = facts::slot(object);
         for host in &follow.hosts {
             let (key, zone) = (slot_key(key), slot.zone.clone());
@@ -203,9 +198,7 @@ pub(super) fn confirmed(object: &Reservation) -> BTreeMap<VmId, HostName> {
 /// The VMs whose absence counts: confirmed before and on no host, or not yet on the host of the slot.
 fn missing(vms: &BTreeMap<VmId, VmFact>, slot: &Slot, confirmed: &BTreeMap<VmId, HostName>) -> BTreeSet<VmId> {
     let here = |fact: &VmFact| slot.status_host.as_ref().is_some_and(|host| fact.hosts.contains(host));
-    let missing = vms.iter().filter(|(vm, fact)| {
-        fact.hosts.is_empty() || !confirmed.contains_key(*vm) && !here(fact)
-    });
+    let missing = vms.iter().filter(|(vm, fact)| fact.hosts.is_empty() || !confirmed.contains_key(*vm) && !here(fact));
     missing.map(|(vm, _)| vm.clone()).collect()
 }
 

@@ -63,7 +63,10 @@ impl Process {
     pub fn expect(&self, number: u64, vm: &str) {
         let resources = berth_crds::testing::size("240Gi", "15");
         let allocation = json!({ "creationTimestamp": self.clock.now(), "resources": resources });
-        self.edit(number, &json!({ "spec": { "committedResourceReservation": { "allocations": { vm: allocation } } } }));
+        self.edit(
+            number,
+            &json!({ "spec": { "committedResourceReservation": { "allocations": { vm: allocation } } } }),
+        );
     }
 
     /// The agent of a host lists these VMs, of half a slot each.

@@ -55,14 +55,19 @@ fn outcome(facts: &Facts, room: Option<&str>) -> (Vec<String>, Vec<(String, Stri
     (stay, confirmed, again)
 }
 
-fn expected(stay: &[&str], confirmed: &[(&str, &str)], again: Duration) -> (Vec<String>, Vec<(String, String)>, Duration) {
+fn expected(
+    stay: &[&str],
+    confirmed: &[(&str, &str)],
+    again: Duration,
+) -> (Vec<String>, Vec<(String, String)>, Duration) {
     let pair = |(vm, host): &(&str, &str)| ((*vm).to_owned(), (*host).to_owned());
     (stay.iter().map(ToString::to_string).collect(), confirmed.iter().map(pair).collect(), again)
 }
 
 #[test]
 fn document_21_section_7_2_row_1_with_section_15_no_2_four_vms_of_which_one_has_moved() {
-    let facts = slot(&[("v1", 120, true, &[A]), ("v2", 4, false, &[]), ("v3", 20, false, &[A]), ("v4", 60, true, &[B])]);
+    let facts =
+        slot(&[("v1", 120, true, &[A]), ("v2", 4, false, &[]), ("v3", 20, false, &[A]), ("v4", 60, true, &[B])]);
     assert_eq!(outcome(&facts, None), expected(&["v1", "v2", "v3"], &[("v1", A), ("v3", A)], DELAYS.grace));
     assert_eq!(verified(&facts).fresh, ["v3".into()], "only its candidates are cleaned");
 }
