@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use berth_crds::{CommittedResource, Hypervisor, Reservation};
+use berth_crds::{
+    CommittedResource, CommittedResourceSpec, FlavorGroupCapacity, Hypervisor, Reservation, ResourceType,
+};
 
 use crate::Index;
 
@@ -14,6 +16,13 @@ pub const COMMITMENT_BY_UUID: Index<CommittedResource> =
 /// Commitments by `spec.projectID`.
 pub const COMMITMENT_BY_PROJECT: Index<CommittedResource> =
     Index { name: "project", keys: |commitment| vec![commitment.spec.project_id.clone()] };
+
+/// Commitments of cores by where they want them and where they were accepted ([`place`]).
+pub const COMMITMENT_BY_CORES: Index<CommittedResource> = Index { name: "cores", keys: places_of };
+
+/// FlavorGroupCapacity objects by what they are about ([`place`]).
+pub const CAPACITY_BY_PLACE: Index<FlavorGroupCapacity> =
+    Index { name: "place", keys: |object| vec![place(&object.spec.flavor_group, &object.spec.availability_zone)] };
 
 /// Slots by the UUID of their commitment.
 pub const RESERVATION_BY_COMMITMENT: Index<Reservation> = Index { name: "commitment", keys: commitment_of };
@@ -31,7 +40,11 @@ pub const RESERVATION_BY_FLIGHT: Index<Reservation> = Index { name: "flight", ke
 pub const HYPERVISOR_BY_VM: Index<Hypervisor> = Index { name: "vm", keys: instances_of };
 
 /// All indexes of CommittedResource.
-pub const COMMITMENT_INDEXES: &[Index<CommittedResource>] = &[COMMITMENT_BY_UUID, COMMITMENT_BY_PROJECT];
+pub const COMMITMENT_INDEXES: &[Index<CommittedResource>] =
+    &[COMMITMENT_BY_UUID, COMMITMENT_BY_PROJECT, COMMITMENT_BY_CORES];
+
+/// All indexes of FlavorGroupCapacity.
+pub const CAPACITY_INDEXES: &[Index<FlavorGroupCapacity>] = &[CAPACITY_BY_PLACE];
 
 /// All indexes of Reservation.
 pub const RESERVATION_INDEXES: &[Index<Reservation>] =
@@ -39,6 +52,18 @@ pub const RESERVATION_INDEXES: &[Index<Reservation>] =
 
 /// All indexes of Hypervisor.
 pub const HYPERVISOR_INDEXES: &[Index<Hypervisor>] = &[HYPERVISOR_BY_VM];
+
+/// The value of a flavor group in a zone.
+pub fn place(group: &str, zone: &str) -> String {
+    format!("{group}\n{zone}")
+}
+
+fn places_of(commitment: &CommittedResource) -> Vec<String> {
+    let accepted = commitment.status.as_ref().and_then(|status| status.accepted_spec.as_ref());
+    let specs = [Some(&commitment.spec), accepted].into_iter().flatten();
+    let of_cores = specs.filter(|spec| spec.resource_type == ResourceType::Cores);
+    of_cores.map(|spec: &CommittedResourceSpec| place(&spec.flavor_group_name, &spec.availability_zone)).collect()
+}
 
 fn commitment_of(reservation: &Reservation) -> Vec<String> {
     let slot = reservation.spec.committed_resource_reservation.as_ref();
@@ -97,6 +122,18 @@ mod tests {
         assert!((RESERVATION_BY_FLIGHT.keys)(&flight).is_empty());
         flight.spec.in_flight_reservation.get_or_insert_default().vm_id = Some("vm-1".to_owned());
         assert_eq!((RESERVATION_BY_FLIGHT.keys)(&flight), ["vm-1"]);
+    }
+
+    #[test]
+    fn a_commitment_of_cores_is_found_where_it_wants_them_and_where_it_has_them() {
+        let mut commitment = berth_crds::testing::commitment("uuid-1", "40");
+        assert!((COMMITMENT_BY_CORES.keys)(&commitment).is_empty(), "memory");
+        commitment.spec.resource_type = ResourceType::Cores;
+        let mut accepted = commitment.spec.clone();
+        accepted.flavor_group_name = "former".to_owned();
+        commitment.status.get_or_insert_default().accepted_spec = Some(accepted);
+        let zone = berth_crds::testing::ZONE;
+        assert_eq!((COMMITMENT_BY_CORES.keys)(&commitment), [place("mem_v4", zone), place("former", zone)]);
     }
 
     #[test]

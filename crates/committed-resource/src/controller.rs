@@ -18,6 +18,7 @@ use tracing::{debug, info};
 
 use crate::{
     apply::Apply,
+    cores::CoresBook,
     error::Error,
     facts::Facts,
     metrics::CommitmentMetrics,
@@ -70,12 +71,15 @@ pub struct CommittedResourceController<S, D> {
     pub settings: Settings,
     /// Wakes slots that a host was found for.
     pub wake_slots: WakeSlots,
+    /// Counts and gives out cores.
+    pub cores: Arc<CoresBook>,
 }
 
 impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
     /// One look at a commitment.
     pub async fn look(&self, key: ObjectKey) -> Result<Next, Error> {
         self.settle(&key).await?;
+        let _looking = self.cores.looking(&key);
         let Some(seen) = self.commitments.store().get(&key) else { return Ok(Next::Done) };
         let (decided, outcome) = self.act(&key, &seen).await?;
         let Some(object) = self.commitments.store().get(&key) else { return outcome.map(|()| Next::Done) };
@@ -102,7 +106,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         let request_id = self.request_id(object);
         let mut facts = self.reader().facts(key, object);
         let decided = match self.decide(&mut facts, &request_id).await {
-            Ok(decided) => decided,
+            Ok(decided) => self.counted(key, decided),
             Err(error) => {
                 let retry = matches!(error, SchedulerError::InDoubt { .. });
                 let hindered = Decided::hindered(error.with_advice());
@@ -141,6 +145,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             flavor_groups: &self.flavor_groups,
             scheduler: &*self.scheduler,
             routes: &self.routes,
+            cores: &self.cores,
         }
     }
 
@@ -155,6 +160,13 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             decide(facts, self.settings.limits, self.clock.now(), &*self.scheduler, &placing, &mut wake).await;
         (self.wake_slots)(&wake);
         decided
+    }
+
+    /// Takes cores for a plan that asks for them.
+    fn counted(&self, key: &ObjectKey, decided: Decided) -> Decided {
+        let Course::Count(claim) = &decided.plan.course else { return decided };
+        let verdict = self.cores.take(key, claim, self.clock.now());
+        Decided { cores: Some(verdict), ..decided }
     }
 
     /// Runs the plan unless it is refused as a whole, and ends its assume entries either way.

@@ -5,12 +5,15 @@
 
 mod apply;
 mod controller;
+mod cores;
 mod error;
 mod facts;
+mod ledger;
 mod metrics;
 mod object;
 mod plan;
 mod read;
+mod served;
 mod status;
 pub mod wake;
 
@@ -18,8 +21,10 @@ use berth_cluster::ObjectKey;
 use berth_core::SlotKey;
 
 pub use controller::{CommittedResourceController, Settings};
+pub use cores::{Capacity, CoresBook, WakeCommitments};
 pub use error::Error;
 pub use facts::{Facts, Holding, Ready, Served, Site, Taken};
+pub use ledger::{Claim, Ledger, Place, Verdict};
 pub use metrics::CommitmentMetrics;
 pub use plan::{Course, Decided, Finalizer, Leave, Limits, Placing, Plan, decide, plan};
 pub use status::{Delays, Report, Says, report, status};

@@ -18,6 +18,7 @@ use jiff::Timestamp;
 
 use crate::{
     facts::{Facts, Holding},
+    ledger::{Claim, Verdict},
     plan::{Course, Decided},
 };
 
@@ -90,6 +91,11 @@ fn says(after: &Facts, decided: &Decided) -> Option<Says> {
             Some(Says::no(if *retry { Reason::Reserving } else { Reason::Rejected }, text.as_str()))
         }
         Course::RolledBack | Course::Settled => None,
+        Course::NoCapacity { message, detail } => {
+            Some(Says::no(Reason::Reserving, *message).detailed(Some(detail.clone())))
+        }
+        Course::Covered => Some(Says::accepted()),
+        Course::Count(claim) => Some(counted(after, claim, decided.cores)),
         Course::Reserve => Some(reserve(after, decided)),
     }
 }
@@ -141,9 +147,22 @@ fn reserve(after: &Facts, decided: &Decided) -> Says {
         return Says::no(reason, texts::insufficient_capacity(placed, total)).detailed(shortage(after, decided));
     }
     if standings.len() >= total && standings.iter().all(|standing| *standing == Standing::Ready) {
-        return Says { ready: true, ..Says::no(Reason::Accepted, texts::RESERVED) };
+        return Says::accepted();
     }
     Says::waiting()
+}
+
+/// Document 20 section 13. What is decided for others and may still come to nothing rejects nobody (U37).
+fn counted(after: &Facts, claim: &Claim, verdict: Option<Verdict>) -> Says {
+    match verdict {
+        Some(Verdict::Enough) => Says::accepted(),
+        Some(Verdict::Short { available, provisional }) => {
+            let final_ = after.may_reject() && !provisional;
+            let reason = if final_ { Reason::Rejected } else { Reason::Reserving };
+            Says::no(reason, texts::insufficient_cores(available.get(), claim.cores.get()))
+        }
+        None => Says::waiting(),
+    }
 }
 
 /// Why a slot has no host, in numbers per filter, with the way out where it is obvious.
@@ -164,6 +183,10 @@ fn nothing_in_zone(shortage: &Shortage) -> bool {
 impl Says {
     fn no(reason: Reason, message: impl Into<String>) -> Self {
         Self { ready: false, reason, message: message.into(), detail: None }
+    }
+
+    fn accepted() -> Self {
+        Self { ready: true, ..Self::no(Reason::Accepted, texts::RESERVED) }
     }
 
     /// Slots are on their way.

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_message_is_cut_at_a_character() {
+    fn document_20_section_19_no_22_a_long_message_is_cut_at_a_character() {
         let message = format!("{}→{}", "x".repeat(75), "y".repeat(20));
         assert_eq!(cut(&message), format!("{}...", "x".repeat(75)));
     }

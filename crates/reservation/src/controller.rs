@@ -26,6 +26,7 @@ use tracing::{debug, info};
 
 use crate::{
     absences::Absences,
+    departures::Departures,
     error::Error,
     facts::{Facts, HostFact},
     keys::slot_key,
@@ -37,6 +38,8 @@ use crate::{
     status::{Place, Says, status},
     wake::is_slot,
 };
+
+mod verification;
 
 /// What the configuration says.
 #[derive(Clone, Debug)]
@@ -81,6 +84,7 @@ pub struct Parts<S, D> {
 pub struct ReservationController<S, D> {
     parts: Parts<S, D>,
     missing: Absences,
+    departures: Departures,
     /// Since when the filter counts in the condition of a slot without host are as they are.
     told: Since<ObjectKey>,
     /// Slots that got a host together with another one of their commitment and have not asked for it yet.
@@ -92,13 +96,9 @@ pub struct ReservationController<S, D> {
 impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     /// A controller that has seen nothing yet.
     pub fn new(parts: Parts<S, D>) -> Self {
-        Self {
-            parts,
-            missing: Absences::default(),
-            told: Since::default(),
-            promised: Since::default(),
-            evictions: Evictions::default(),
-        }
+        let (missing, departures) = (Absences::default(), Departures::default());
+        let (told, promised) = (Since::default(), Since::default());
+        Self { parts, missing, departures, told, promised, evictions: Evictions::default() }
     }
 
     /// Where whoever takes the host of a slot away leaves a word why.
@@ -113,6 +113,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         let Some(object) = object else {
             self.told.forget(&key);
             self.evictions.forget(&key);
+            self.departures.forget(&key);
             self.give_back(&key);
             return Ok(Next::Done);
         };
@@ -123,6 +124,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         match step {
             Step::Nothing => {}
             Step::Echo => self.write(&key, &object, None).await?,
+            Step::Verify(verified) => self.verified(&key, &object, verified).await?,
             Step::Nameless => self.say(&key, &object, nameless()).await?,
             Step::Confirm { pre_allocated } => self.confirm(&key, &object, pre_allocated).await?,
             Step::Unbind(why) => self.unbind(&key, &object, &self.known(&key, why)).await?,
@@ -154,11 +156,13 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
 
     fn read(&self, key: &ObjectKey, object: &Reservation) -> Facts {
         let slot = facts::slot(object);
-        let outcome = object.status.as_ref().and_then(|status| status.committed_resource_reservation.as_ref());
         let hosts = self.parts.routes.target::<Hypervisor>(Some(slot.zone.as_str())).ok();
         let followed = |cluster: &ClusterName| self.parts.hypervisors.followed(cluster).is_ok();
+        let complete = hosts.as_ref().and_then(|cluster| self.parts.hypervisors.complete(cluster).ok());
         Facts {
-            has_confirmed_vms: outcome.is_some_and(|outcome| !outcome.allocations.is_empty()),
+            confirmed: verification::confirmed(object),
+            vms: self.vms(key, object, &slot, complete.as_ref()),
+            hosts_are_complete: complete.is_some(),
             host: slot.target_host.as_ref().map_or(HostFact::Exists, |host| self.host(hosts.as_ref(), host)),
             verdict: self.parts.scheduler.verdict(&slot_key(key)),
             former_is_good: slot.status_host.as_ref().is_some_and(|host| self.is_good(hosts.as_ref(), host, &slot)),

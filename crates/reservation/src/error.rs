@@ -2,6 +2,7 @@
 
 use berth_cluster::{Class, Classified, Partial, WriteError};
 use berth_core::VmId;
+use berth_scheduler::SchedulerError;
 use thiserror::Error;
 
 /// A look at a slot, a host or an in-flight reservation did not come to its end.
@@ -10,6 +11,9 @@ pub enum Error {
     /// An object could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// The scheduler cannot say whether there is room.
+    #[error(transparent)]
+    Scheduler(#[from] SchedulerError),
     /// An earlier write of the slot has an unknown outcome.
     #[error("the slot is in doubt; it is read before anything else is decided")]
     InDoubt,
@@ -30,6 +34,7 @@ impl Classified for Error {
     fn class(&self) -> Class {
         match self {
             Self::Write(error) => error.class(),
+            Self::Scheduler(_) => Class::Later,
             Self::InDoubt => Class::Soon,
             Self::Partial(error) => error.class(),
             Self::VmSize { .. } => Class::Later,

@@ -6,6 +6,7 @@
 
 mod absences;
 mod controller;
+mod departures;
 mod error;
 mod facts;
 pub mod in_flight;
@@ -22,5 +23,5 @@ pub use controller::{Parts, ReservationController, Settings};
 pub use error::Error;
 pub use facts::{Facts, HostFact};
 pub use metrics::ReservationMetrics;
-pub use plan::{Delays, Plan, Revocation, Step, plan};
+pub use plan::{Delays, Follow, Plan, Revocation, Step, Verified, VmFact, plan};
 pub use status::{Place, Says, status};

@@ -6,7 +6,7 @@ use berth_cluster::{
     Classified, Clusters, ControllerOptions, Events, Fence, FlavorGroupsCache, Kind, Next, ObjectKey, Pick, Routes,
     Store, Wakeups, Writer, run, run_in_order,
 };
-use berth_committed_resource::{CommittedResourceController, Delays, Limits, Settings};
+use berth_committed_resource::{CommittedResourceController, CoresBook, Delays, Limits, Settings};
 use berth_core::SlotKey;
 use berth_reservation::{
     Parts, ReservationController,
@@ -218,7 +218,14 @@ fn commitments(
         ids: environment.ids.clone(),
         settings: commitment_settings(environment.configuration),
         wake_slots: wake_slots(memory),
+        cores: cores(memory, environment),
     }
+}
+
+fn cores(memory: &Memory, environment: &Environment<'_>) -> Arc<CoresBook> {
+    let (stores, queues) = (&memory.stores, memory.queues.clone());
+    let wake = Arc::new(move |keys: &[ObjectKey]| queues.wake_commitments(keys));
+    Arc::new(CoresBook::new(stores.commitments.clone(), stores.capacities.clone(), environment.routes.clone(), wake))
 }
 
 fn slots(
@@ -284,6 +291,7 @@ fn slot_settings(configuration: &Configuration) -> berth_reservation::Settings {
             active: keys.requeue_interval_active,
             retry: keys.requeue_interval_retry,
             grace: keys.requeue_interval_grace_period,
+            allocation: keys.allocation_grace_period,
         },
         pipelines: pipelines(configuration),
     }

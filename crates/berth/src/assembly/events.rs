@@ -8,7 +8,9 @@ use berth_core::{
     Bytes, Cores, Resources, SlotKey,
     reservation::{Reservation, ReservationKind},
 };
-use berth_crds::{self as crds, CommittedResource, Hypervisor, Knowledge, Pipeline, facts, labels};
+use berth_crds::{
+    self as crds, CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, facts, labels,
+};
 use berth_scheduler::{BuiltIn, Scheduler};
 use berth_scheduler_api::pipelines::PipelineController;
 use serde_json::Value;
@@ -26,6 +28,8 @@ pub struct Stores {
     pub hypervisors: Store<Hypervisor>,
     /// The flavor groups.
     pub knowledges: Store<Knowledge>,
+    /// How many cores the groups have in the zones.
+    pub capacities: Store<FlavorGroupCapacity>,
     /// Pipelines; the kind need not be installed.
     pub pipelines: Store<Pipeline>,
 }
@@ -65,6 +69,10 @@ impl Queues {
         for slot in slots {
             self.slots.wake(&object_key(slot));
         }
+    }
+
+    pub(super) fn wake_commitments(&self, keys: &[ObjectKey]) {
+        keys.iter().for_each(|key| self.commitments.wake(key));
     }
 }
 
@@ -122,6 +130,10 @@ fn wake_commitments(stores: &Stores, queues: &Queues) {
     stores.hypervisors.on_followed(move |cluster| wake_all(&queue, wake::by_cluster(cluster, &store)));
     let (queue, store) = (queues.commitments.clone(), stores.commitments.clone());
     stores.knowledges.on_change(move |change| wake_all(&queue, wake::by_knowledge(change, &store)));
+    let (queue, store) = (queues.commitments.clone(), stores.commitments.clone());
+    stores.capacities.on_change(move |change| wake_all(&queue, wake::by_capacity(change, &store)));
+    let (queue, store) = (queues.commitments.clone(), stores.commitments.clone());
+    stores.capacities.on_followed(move |cluster| wake_all(&queue, wake::by_cluster(cluster, &store)));
 }
 
 fn wake_slots(stores: &Stores, queues: &Queues) {

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use berth_cluster::{Class, Classified, Events, FlavorGroupsCache, Next, ObjectKey, Routes};
 use berth_committed_resource::{
-    CommitmentMetrics, CommittedResourceController, Delays, Error, Limits, Settings, wake as commitment_wake,
+    CommitmentMetrics, CommittedResourceController, CoresBook, Delays, Error, Limits, Settings, wake as commitment_wake,
 };
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Condition, Reservation, conditions, names};
@@ -186,6 +186,8 @@ fn wake_commitments(world: &World) {
     stores.reservations.on_change(move |change| queue.wake_all(commitment_wake::by_reservation(change, &store)));
     let (queue, store) = (world.commitments.clone(), world.stores.commitments.clone());
     stores.knowledges.on_change(move |change| queue.wake_all(commitment_wake::by_knowledge(change, &store)));
+    let (queue, store) = (world.commitments.clone(), world.stores.commitments.clone());
+    stores.capacities.on_change(move |change| queue.wake_all(commitment_wake::by_capacity(change, &store)));
 }
 
 fn wake_slots(world: &World) {
@@ -226,6 +228,12 @@ fn commitments(world: &World, clock: &Arc<dyn Clock>) -> CommittedResourceContro
             pipelines: PipelineChoice::default(),
         },
         wake_slots: world.wake_slots(),
+        cores: Arc::new(CoresBook::new(
+            stores.commitments.clone(),
+            stores.capacities.clone(),
+            Routes::home_only(),
+            world.wake_commitments(),
+        )),
     }
 }
 
