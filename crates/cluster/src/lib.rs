@@ -53,7 +53,7 @@ pub use metrics::{
     WriteMetrics,
 };
 pub use preflight::{Need, Preflight, Verb, preflight};
-pub use read_once::{Listed, ReadError};
+pub use read_once::{Listed, ReadError, leave_out};
 pub use routing::{RouteError, Routes};
 pub use store::{Change, Complete, Completeness, Entry, Index, Malformed, Partial, Store, Whole};
 pub use watch::{feed, feed_optional};

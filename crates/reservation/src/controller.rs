@@ -1,6 +1,9 @@
 //! The controller: read, plan, apply, report, write (architecture section 3). The one decision that it takes, a host
 //! for a slot without one, is the scheduler's.
 
+mod foresee;
+mod verification;
+
 use std::sync::Arc;
 
 use berth_cluster::{
@@ -39,7 +42,7 @@ use crate::{
     wake::is_slot,
 };
 
-mod verification;
+pub use foresee::Outlook;
 
 /// What the configuration says.
 #[derive(Clone, Debug)]
