@@ -5,6 +5,7 @@
 //! ([`Writer`]), so that an own write is visible at once. Controllers ([`run`]) get keys, look into stores, and write
 //! through writers, whose writes a [`Fence`] holds back when another process may lead ([`Election`]). Every key has its cluster in it; one cluster is the case with one entry.
 
+mod admission;
 mod answers;
 mod chain;
 mod class;
@@ -34,6 +35,7 @@ pub mod testing;
 mod watch;
 mod write;
 
+pub use admission::{Fault, Refused, Tried, Untried, refuses, try_stored};
 pub use chain::chain;
 pub use class::{Class, Classified};
 pub use clusters::Clusters;
