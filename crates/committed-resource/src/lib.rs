@@ -7,6 +7,7 @@ mod apply;
 mod controller;
 mod error;
 mod facts;
+mod marks;
 mod metrics;
 mod object;
 mod plan;

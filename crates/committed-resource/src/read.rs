@@ -6,7 +6,7 @@ use std::{
 };
 
 use berth_cluster::{
-    Entry, FlavorGroupsCache, Malformed, ObjectKey, Routes, Store, Whole,
+    Entry, FlavorGroupsCache, Freezer, Malformed, ObjectKey, Routes, Store, Whole,
     indexes::{COMMITMENT_BY_UUID, RESERVATION_BY_COMMITMENT},
 };
 use berth_core::{
@@ -32,6 +32,7 @@ pub(crate) struct Reader<'a, S> {
     pub(crate) reservations: &'a Store<Reservation>,
     pub(crate) hypervisors: &'a Store<Hypervisor>,
     pub(crate) flavor_groups: &'a FlavorGroupsCache,
+    pub(crate) freezer: &'a Freezer,
     pub(crate) scheduler: &'a S,
     pub(crate) routes: &'a Routes,
 }
@@ -47,6 +48,7 @@ impl<S: Scheduler> Reader<'_, S> {
         let unread = |cluster| self.commitments.followed(cluster).err().map(|partial| partial.to_string());
         Facts {
             name: object.name_any(),
+            frozen: self.freezer.commitment(object),
             cluster: key.cluster.clone(),
             belongs_unread: belongs_to.as_ref().and_then(unread),
             belongs_to,

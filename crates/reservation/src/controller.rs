@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use berth_cluster::{
-    Entry, Event, EventKind, Events, FlavorGroupsCache, Guard, Next, ObjectKey, Routes, Store, WriteError, Writer,
-    Written,
+    Entry, Event, EventKind, Events, FlavorGroupsCache, Freezer, Guard, Next, ObjectKey, Routes, Store, WriteError,
+    Writer, Written,
     indexes::{COMMITMENT_BY_UUID, RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST},
 };
 use berth_core::{ClusterName, HostName, SlotKey, slot::Slot};
@@ -57,6 +57,8 @@ pub struct Parts<S, D> {
     pub routes: Routes,
     /// The flavor groups.
     pub flavor_groups: FlavorGroupsCache,
+    /// Knows what is left as it is (U57).
+    pub freezer: Freezer,
     /// Finds hosts.
     pub scheduler: Arc<S>,
     /// Names of domains.
@@ -106,6 +108,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         }
         match step {
             Step::Nothing => {}
+            Step::Frozen => (self.parts.wake_slots)(&self.parts.scheduler.withdraw(&slot_key(&key))),
             Step::Echo => self.write(&key, &object, None).await?,
             Step::Nameless => self.say(&key, &object, nameless()).await?,
             Step::Confirm { pre_allocated } => self.confirm(&key, &object, pre_allocated).await?,
@@ -142,6 +145,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         let hosts = self.parts.routes.target::<Hypervisor>(Some(slot.zone.as_str())).ok();
         let followed = |cluster: &ClusterName| self.parts.hypervisors.followed(cluster).is_ok();
         Facts {
+            frozen: self.parts.freezer.slot(object),
             has_confirmed_vms: outcome.is_some_and(|outcome| !outcome.allocations.is_empty()),
             host: slot.target_host.as_ref().map_or(HostFact::Exists, |host| self.host(hosts.as_ref(), host)),
             verdict: self.parts.scheduler.verdict(&slot_key(key)),

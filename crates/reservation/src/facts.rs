@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use berth_cluster::Whole;
+use berth_cluster::{Frozen, Whole};
 use berth_core::slot::Slot;
 use berth_crds::Hypervisor;
 use berth_scheduler::Verdict;
@@ -10,6 +10,8 @@ use berth_scheduler::Verdict;
 /// A slot and the host that it names.
 #[derive(Clone, Debug)]
 pub struct Facts {
+    /// Why it is left exactly as it is (U57).
+    pub frozen: Option<Frozen>,
     /// The slot.
     pub slot: Slot,
     /// Its status still names VMs.

@@ -27,6 +27,7 @@ fn facts(target: Option<&str>, status: Option<&str>, ready: Option<ConditionStat
     };
     Facts {
         slot,
+        frozen: None,
         has_confirmed_vms: false,
         host: HostFact::Exists,
         verdict: Verdict::Ok,
