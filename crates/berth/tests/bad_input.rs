@@ -5,7 +5,6 @@
 mod support;
 
 use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation, generate, names};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 use support::{

@@ -1,5 +1,6 @@
 use berth_crds::{
-    CommittedResource, FlavorGroupCapacity, FlavorGroupCapacitySpec, Hypervisor, Knowledge, Reservation, names, testing,
+    CommittedResource, FlavorGroupCapacity, FlavorGroupCapacitySpec, Hypervisor, Knowledge, Reservation, labels, names,
+    testing,
 };
 use berth_testkit::seeds::{self, OTHER_ZONE, host, in_zone, patient, rejectable};
 use insta::assert_snapshot;
@@ -216,6 +217,41 @@ async fn what_is_wanted_changes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_frozen_says_why_and_how_to_go_on() {
+    let frozen = |scene: &Scene| {
+        scene.edit(&json!({ "metadata": { "annotations": { labels::FREEZE: "moving" } }, "spec": { "endTime": END } }));
+    };
+    let again = "kubectl annotate committedresource commitment-story-1 reservations.cortex.cloud/freeze-";
+    changes(accepted(1).await, frozen, again).await;
+    changes(accepted(1).await, frozen, "it ends, and keeps its slots as long as it is frozen").await;
+    changes(waiting().await, frozen, "once it is set free").await;
+    let mut scene = accepted(1).await;
+    frozen(&scene);
+    scene.operate().await;
+    assert!(screen(&scene).await.contains("FROZEN: nothing is done about it, since 2026-03-01T12:01:00Z (now)"));
+    scene.edit(&json!({ "metadata": { "annotations": { labels::FREEZE: Value::Null } } }));
+    assert!(!screen(&scene).await.contains("once it is set free"));
+    scene.configuration.freeze.zones.insert(testing::ZONE.to_owned());
+    let account = told(&scene).await;
+    assert!(account.why.contains("freeze.zones with eu-test-1a; to go on, remove it there"), "{account:#?}");
+    assert!(account.slots[0].state.starts_with("frozen: "), "{account:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_braked_commitment_says_so() {
+    let braked = |scene: &Scene| {
+        let mark = json!({ "type": "Braked", "status": "True", "reason": "SlotsOfWrongShape", "message": "30 slots",
+                           "lastTransitionTime": "2026-03-01T12:00:00Z" });
+        let object = scene.home.get::<CommittedResource>(&names::commitment(UUID)).unwrap();
+        let mut all = serde_json::to_value(object.status.unwrap().conditions).unwrap();
+        all.as_array_mut().unwrap().push(mark);
+        let patch = json!({ "status": { "conditions": all } });
+        scene.home.edit_status::<CommittedResource>(&names::commitment(UUID), &patch).unwrap();
+    };
+    changes(accepted(1).await, braked, "BRAKED: too much would be deleted or moved at once").await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn flavor_groups_are_renamed_or_gone() {
     let renamed = |scene: &Scene| {
         let knowledge = scene.home.get::<Knowledge>(names::FLAVOR_GROUPS).unwrap();
@@ -377,6 +413,7 @@ async fn the_members_of_the_json_form() {
         "outdated": false,
         "meaning": "It is under way, or something is missing; it is tried again by itself."
       },
+      "marks": [],
       "why": "Its only slot is not in force: there is no room for it. Looked at: 2 hosts; zone 1, capacity 1.",
       "slotsInForce": 0,
       "slots": [

@@ -31,6 +31,8 @@ pub(super) struct Account {
     pub(super) status_host: Option<String>,
     pub(super) blocks: Vec<BlockOn>,
     pub(super) ready: Option<Told>,
+    /// The conditions Frozen and Braked, while they hold.
+    pub(super) marks: Vec<Told>,
     /// Where it stands, in a few words.
     pub(super) state: String,
     /// Why nothing fits, in numbers.
@@ -79,6 +81,7 @@ pub(super) fn report(facts: &Facts, missing: &[Missing]) -> Account {
         status_host: name(&slot.status_host),
         blocks: facts.blocks.iter().map(block_on).collect(),
         ready: condition.map(Told::of_slot),
+        marks: object.status.as_ref().map(|status| Told::marks(&status.conditions)).unwrap_or_default(),
         state: facts.slot.state(),
         waiting: facts.slot.waiting(),
         vms: facts.slot.vms.clone(),

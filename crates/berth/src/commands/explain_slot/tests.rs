@@ -286,6 +286,7 @@ async fn the_members_of_the_json_form() {
         "outdated": false,
         "meaning": "Its room is kept on its host."
       },
+      "marks": [],
       "state": "in force",
       "waiting": null,
       "vms": [

@@ -17,6 +17,7 @@ pub(super) fn text(account: &Account) -> String {
     text.push_str(&head(account));
     text.push('\n');
     text.push_str(&Told::lines(account.ready.as_ref(), account.now));
+    text.push_str(&Told::mark_lines(&account.marks, account.now));
     let _ = writeln!(text, "\nNow\n  {}", account.state.replace('\n', " "));
     text.push_str(&vms(&account.vms));
     text.push_str(&next::lines(&account.next, account.now));
