@@ -87,7 +87,7 @@ impl Told {
             text.push_str("  This was said of an older spec.\n");
         }
         for line in [&told.message, &told.meaning].into_iter().filter(|line| !line.is_empty()) {
-            text.push_str(&format!("  {}\n", line.replace('\n', " ")));
+            text.extend(["  ", &line.replace('\n', " "), "\n"]);
         }
         text
     }

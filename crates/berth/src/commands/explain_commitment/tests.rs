@@ -162,11 +162,7 @@ async fn one_that_was_rejected_when_it_grew() {
 
 /// The sentence is not there; then one thing changes, and it is.
 async fn changes(scene: Scene, change: impl FnOnce(&Scene), sentence: &str) {
-    let before = screen(&scene).await;
-    assert!(!before.contains(sentence), "{sentence:?} is said too early:\n{before}");
-    change(&scene);
-    let after = screen(&scene).await;
-    assert!(after.contains(sentence), "{sentence:?} is not said:\n{after}");
+    scene.changes(screen, change, sentence).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -311,9 +307,7 @@ async fn clusters_and_objects_that_cannot_be_read_are_waited_for() {
     changes(scene().await, elsewhere, "Its zone eu-test-1b belongs to cluster eu-test-1b, and it is in cluster home")
         .await;
     let broken = |scene: &Scene| {
-        let path = berth_testkit::path_of::<Reservation>("");
-        let patch = json!({ "spec": { "resources": 7 } });
-        scene.home.edit_raw(&path, &seeds::slot_name(UUID, 0), &patch).unwrap();
+        scene.old_slot(0, &json!({ "spec": { "resources": 7 } }));
         scene.edit(&json!({ "spec": { "amount": seeds::slots(2) } }));
     };
     let unreadable = "Reservation commitment-story-1-0 cannot be read, correct or delete it";
@@ -375,6 +369,7 @@ async fn unknown_and_unreadable_names_are_refused() {
 
 /// These names are promised in docs/commands.md.
 #[tokio::test(start_paused = true)]
+#[expect(clippy::too_many_lines, reason = "a snapshot")]
 async fn the_members_of_the_json_form() {
     let mut account = told(&waiting().await).await;
     account.next.truncate(1);

@@ -1,6 +1,5 @@
 use berth_crds::{
-    CommittedResource, Hypervisor, Reservation, ReservationType, labels, names, reservation::FailoverReservationSpec,
-    testing,
+    CommittedResource, Hypervisor, ReservationType, labels, names, reservation::FailoverReservationSpec, testing,
 };
 use berth_testkit::seeds::{OTHER_ZONE, host, in_zone, patient, slot_name};
 use insta::assert_snapshot;
@@ -37,11 +36,7 @@ async fn without_host() -> Scene {
 
 /// One thing changes: the sentence was not there before.
 async fn changes(scene: Scene, change: impl FnOnce(&Scene), sentence: &str) {
-    let before = screen(&scene).await;
-    assert!(!before.contains(sentence), "{sentence:?} is said too early:\n{before}");
-    change(&scene);
-    let after = screen(&scene).await;
-    assert!(after.contains(sentence), "{sentence:?} is not said:\n{after}");
+    scene.changes(screen, change, sentence).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -192,16 +187,10 @@ async fn vms_come_end_and_are_given_up() {
     changes(confirmed().await, moves, "it follows VM vm-1 to node2 if there is room, and else gives it up").await;
 }
 
-/// What no rule refused when it was stored.
-fn old_data(scene: &Scene, patch: &Value) {
-    let path = berth_testkit::path_of::<Reservation>("");
-    scene.home.edit_raw(&path, &slot_name(UUID, 0), patch).unwrap();
-}
-
 #[tokio::test(start_paused = true)]
 async fn its_own_faults_and_those_of_its_commitment_are_told() {
     let nameless = |scene: &Scene| {
-        old_data(scene, &json!({ "spec": { "committedResourceReservation": { "resourceName": Value::Null } } }));
+        scene.old_slot(0, &json!({ "spec": { "committedResourceReservation": { "resourceName": Value::Null } } }));
     };
     changes(without_host().await, nameless, "no host: it names no flavor").await;
     let lost = |scene: &Scene| {
@@ -227,7 +216,7 @@ async fn names_that_mean_no_slot_are_refused() {
     block.spec.failover_reservation = Some(FailoverReservationSpec::default());
     block.metadata.labels = Some([(labels::TYPE.to_owned(), labels::TYPE_FAILOVER.to_owned())].into());
     scene.home.create(&block).unwrap();
-    old_data(&scene, &json!({ "spec": { "resources": 7 } }));
+    scene.old_slot(0, &json!({ "spec": { "resources": 7 } }));
     let look = scene.look().await;
     for (name, text) in [
         (slot_name(UUID, 0), "Reservation home/commitment-story-1-0 cannot be read, correct or delete it: "),
@@ -241,6 +230,7 @@ async fn names_that_mean_no_slot_are_refused() {
 
 /// These names are promised in docs/commands.md.
 #[tokio::test(start_paused = true)]
+#[expect(clippy::too_many_lines, reason = "a snapshot")]
 async fn the_members_of_the_json_form() {
     let scene = in_force().await;
     scene.expect_vm(0, "vm-1");
