@@ -303,6 +303,8 @@ async fn clusters_and_objects_that_cannot_be_read_are_waited_for() {
     };
     let annotation = "give it up with the annotation reservations.cortex.cloud/forget-cluster: eu-test-1b.";
     changes(scene().await, deleted, annotation).await;
+    let why = "Reservation objects of cluster eu-test-1b are not completely known: its watch fails: ";
+    changes(scene().await, deleted, why).await;
     let elsewhere = |scene: &Scene| scene.edit(&json!({ "spec": { "availabilityZone": OTHER_ZONE } }));
     changes(scene().await, elsewhere, "Its zone eu-test-1b belongs to cluster eu-test-1b, and it is in cluster home")
         .await;
