@@ -4,6 +4,7 @@
 //! slots; where a slot is in force, the controller of `berth-reservation` says.
 
 mod apply;
+mod braking;
 mod controller;
 mod error;
 mod facts;

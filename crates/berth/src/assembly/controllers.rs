@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, error::Error, future::Future, pin::Pin, sync::Arc};
 
 use berth_cluster::{
-    Classified, Clusters, ControllerOptions, Events, Fence, FlavorGroupsCache, Freezer, Kind, Next, ObjectKey, Pick,
-    Routes, Store, Wakeups, Writer, run, run_in_order,
+    Brake, BrakeParts, Classified, Clusters, ControllerOptions, Events, Fence, FlavorGroupsCache, Freezer, Kind, Next,
+    ObjectKey, Pick, Routes, Store, Wakeups, Writer, run, run_in_order,
 };
 use berth_committed_resource::{CommittedResourceController, Delays, Limits, Settings};
 use berth_core::SlotKey;
@@ -67,10 +67,11 @@ impl Controllers {
     /// Controllers that have not looked at anything.
     pub fn new(memory: &Memory, environment: &Environment<'_>) -> Self {
         let flavor_groups = FlavorGroupsCache::new(memory.stores.knowledges.clone());
+        let brake = brake(memory, environment);
         Self {
             enabled: environment.configuration.enabled_controllers.clone(),
-            commitments: Arc::new(commitments(memory, environment, flavor_groups.clone())),
-            slots: Arc::new(slots(memory, environment, flavor_groups)),
+            commitments: Arc::new(commitments(memory, environment, flavor_groups.clone(), brake.clone())),
+            slots: Arc::new(slots(memory, environment, flavor_groups, brake)),
             pipelines: Arc::new(pipeline_conditions(memory, environment)),
         }
     }
@@ -168,6 +169,7 @@ fn commitments(
     memory: &Memory,
     environment: &Environment<'_>,
     flavor_groups: FlavorGroupsCache,
+    brake: Brake,
 ) -> CommittedResourceController<Chosen, NoDomainNames> {
     let stores = &memory.stores;
     CommittedResourceController {
@@ -177,6 +179,7 @@ fn commitments(
         routes: environment.routes.clone(),
         flavor_groups,
         freezer: freezer(memory, environment),
+        brake,
         scheduler: environment.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: environment.clock.clone(),
@@ -192,6 +195,7 @@ fn slots(
     memory: &Memory,
     environment: &Environment<'_>,
     flavor_groups: FlavorGroupsCache,
+    brake: Brake,
 ) -> ReservationController<Chosen, NoDomainNames> {
     let stores = &memory.stores;
     ReservationController::new(Parts {
@@ -201,6 +205,7 @@ fn slots(
         routes: environment.routes.clone(),
         flavor_groups,
         freezer: freezer(memory, environment),
+        brake,
         scheduler: environment.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: environment.clock.clone(),
@@ -215,6 +220,18 @@ fn slots(
 fn freezer(memory: &Memory, environment: &Environment<'_>) -> Freezer {
     let stores = &memory.stores;
     Freezer::new(environment.configuration.freeze.clone(), stores.commitments.clone(), stores.reservations.clone())
+}
+
+/// The window is one for all controllers (D14).
+fn brake(memory: &Memory, environment: &Environment<'_>) -> Brake {
+    Brake::new(BrakeParts {
+        limit: environment.configuration.brake.clone(),
+        reservations: memory.stores.reservations.clone(),
+        knowledges: memory.stores.knowledges.clone(),
+        clock: environment.clock.clone(),
+        events: environment.events.clone(),
+        metrics: environment.metrics.cluster.brake.clone(),
+    })
 }
 
 fn pipeline_conditions(memory: &Memory, environment: &Environment<'_>) -> PipelineController {

@@ -126,7 +126,10 @@ fn wake_slots(stores: &Stores, queues: &Queues) {
     let (queue, store) = (queues.slots.clone(), stores.reservations.clone());
     stores.hypervisors.on_followed(move |_| wake_all(&queue, wake::unplaced(&store)));
     let (queue, store) = (queues.slots.clone(), stores.reservations.clone());
-    stores.knowledges.on_change(move |_| wake_all(&queue, wake::unplaced(&store)));
+    stores.knowledges.on_change(move |_| {
+        wake_all(&queue, wake::unplaced(&store));
+        wake_all(&queue, wake::braked(&store));
+    });
 }
 
 /// Other pipelines may find hosts for whoever waits, or can be used again at last: nothing else would wake them.

@@ -74,6 +74,9 @@ pub const NO_LONGER_ACTIVE: &str = "commitment is no longer active";
 /// Message of [`Reason::Reserving`]: the plan succeeded, slots are still on their way.
 pub const WAITING_FOR_PLACEMENT: &str = "waiting for reservation placement";
 
+/// Message of [`Reason::Reserving`] while the brake has stopped the plan for a spec of which nothing was said yet.
+pub const HELD_BACK: &str = "held back by the brake";
+
 /// Message of [`Reason::Reserving`] of a commitment that was frozen before anything was said about it.
 pub const IS_FROZEN: &str = "commitment is frozen";
 
