@@ -62,12 +62,19 @@ pub struct BrakeMetrics {
 pub struct Asker {
     kind: String,
     key: ObjectKey,
+    cause: &'static str,
 }
 
 impl Asker {
     /// The plan of an object.
     pub fn of<K: crate::Kind>(key: &ObjectKey) -> Self {
-        Self { kind: crate::kind_name::<K>(), key: key.clone() }
+        Self { kind: crate::kind_name::<K>(), key: key.clone(), cause: "" }
+    }
+
+    /// Another plan for the same object, by somebody else, for this cause.
+    #[must_use]
+    pub fn because(self, cause: &'static str) -> Self {
+        Self { cause, ..self }
     }
 }
 

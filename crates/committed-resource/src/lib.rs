@@ -11,6 +11,7 @@ mod facts;
 mod marks;
 mod metrics;
 mod object;
+pub mod orphans;
 mod plan;
 mod read;
 mod status;

@@ -6,7 +6,10 @@ use berth_cluster::{
     Brake, BrakeParts, Classified, Clusters, ControllerOptions, Events, Fence, FlavorGroupsCache, Freezer, Kind, Next,
     ObjectKey, Pick, Routes, Store, Wakeups, Writer, run, run_in_order,
 };
-use berth_committed_resource::{CommittedResourceController, Delays, Limits, Settings};
+use berth_committed_resource::{
+    CommittedResourceController, Delays, Limits, Settings,
+    orphans::{self, OrphanController, OrphanParts},
+};
 use berth_core::SlotKey;
 use berth_reservation::{Parts, ReservationController};
 use berth_scheduler::{NoDomainNames, PipelineChoice, WakeSlots};
@@ -60,6 +63,7 @@ pub struct Controllers {
     enabled: BTreeSet<Controller>,
     commitments: Arc<CommittedResourceController<Chosen, NoDomainNames>>,
     slots: Arc<ReservationController<Chosen, NoDomainNames>>,
+    orphans: Arc<OrphanController>,
     pipelines: Arc<PipelineController>,
 }
 
@@ -71,7 +75,8 @@ impl Controllers {
         Self {
             enabled: environment.configuration.enabled_controllers.clone(),
             commitments: Arc::new(commitments(memory, environment, flavor_groups.clone(), brake.clone())),
-            slots: Arc::new(slots(memory, environment, flavor_groups, brake)),
+            slots: Arc::new(slots(memory, environment, flavor_groups, brake.clone())),
+            orphans: Arc::new(orphaned(memory, environment, brake)),
             pipelines: Arc::new(pipeline_conditions(memory, environment)),
         }
     }
@@ -95,7 +100,7 @@ impl Controllers {
         work
     }
 
-    fn of_commitments(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> [Work; 2] {
+    fn of_commitments(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> [Work; 3] {
         let controller = self.commitments.clone();
         let look = move |key| {
             let controller = controller.clone();
@@ -108,7 +113,17 @@ impl Controllers {
             async move { controller.look(key).await }
         };
         let slots = queueing.queue("commitment-reservation", &queues.slots, &stores.reservations, look);
-        [("the controller of commitments", commitments), ("the controller of slots", slots)]
+        let controller = self.orphans.clone();
+        let look = move |key| {
+            let controller = controller.clone();
+            async move { controller.look(key).await }
+        };
+        let orphans = queueing.queue("orphaned-slots", &queues.orphans, &stores.reservations, look);
+        [
+            ("the controller of commitments", commitments),
+            ("the controller of slots", slots),
+            ("the controller of orphaned slots", orphans),
+        ]
     }
 
     fn of_pipelines(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> Work {
@@ -220,6 +235,20 @@ fn slots(
 fn freezer(memory: &Memory, environment: &Environment<'_>) -> Freezer {
     let stores = &memory.stores;
     Freezer::new(environment.configuration.freeze.clone(), stores.commitments.clone(), stores.reservations.clone())
+}
+
+fn orphaned(memory: &Memory, environment: &Environment<'_>, brake: Brake) -> OrphanController {
+    let keys = &environment.configuration.reservation_controller;
+    OrphanController::new(OrphanParts {
+        reservations: environment.writer(&memory.stores.reservations),
+        commitments: memory.stores.commitments.clone(),
+        routes: environment.routes.clone(),
+        freezer: freezer(memory, environment),
+        brake,
+        clock: environment.clock.clone(),
+        events: environment.events.clone(),
+        delays: orphans::Delays { grace: keys.requeue_interval_grace_period, retry: keys.requeue_interval_retry },
+    })
 }
 
 /// The window is one for all controllers (D14).

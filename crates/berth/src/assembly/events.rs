@@ -35,20 +35,27 @@ pub struct Queues {
     pub commitments: Arc<Wakeups>,
     /// Of the controller of slots.
     pub slots: Arc<Wakeups>,
+    /// Of the controller of slots without a commitment.
+    pub orphans: Arc<Wakeups>,
     /// Of the controller of pipelines.
     pub pipelines: Arc<Wakeups>,
 }
 
 impl Default for Queues {
     fn default() -> Self {
-        Self { commitments: Wakeups::new(), slots: Wakeups::new(), pipelines: Wakeups::new() }
+        Self { commitments: Wakeups::new(), slots: Wakeups::new(), orphans: Wakeups::new(), pipelines: Wakeups::new() }
     }
 }
 
 impl Queues {
     /// Queues that collect nothing before their controllers run.
     pub(super) fn closed() -> Self {
-        Self { commitments: Wakeups::closed(), slots: Wakeups::closed(), pipelines: Wakeups::closed() }
+        Self {
+            commitments: Wakeups::closed(),
+            slots: Wakeups::closed(),
+            orphans: Wakeups::closed(),
+            pipelines: Wakeups::closed(),
+        }
     }
 
     pub(crate) fn wake_slots(&self, slots: &[SlotKey]) {
@@ -64,6 +71,7 @@ pub(super) fn connect(stores: &Stores, scheduler: &Arc<BuiltIn>, queues: &Queues
     inform_of_reservations(stores, scheduler, queues);
     wake_commitments(stores, queues);
     wake_slots(stores, queues);
+    wake_orphans(stores, queues);
     wake_by_pipelines(stores, queues);
 }
 
@@ -130,6 +138,16 @@ fn wake_slots(stores: &Stores, queues: &Queues) {
         wake_all(&queue, wake::unplaced(&store));
         wake_all(&queue, wake::braked(&store));
     });
+}
+
+fn wake_orphans(stores: &Stores, queues: &Queues) {
+    use berth_committed_resource::orphans::wake;
+    let (queue, store) = (queues.orphans.clone(), stores.commitments.clone());
+    stores.reservations.on_change(move |change| wake_all(&queue, wake::by_reservation(change, &store)));
+    let (queue, store) = (queues.orphans.clone(), stores.reservations.clone());
+    stores.commitments.on_change(move |change| wake_all(&queue, wake::by_commitment(change, &store)));
+    let (queue, store) = (queues.orphans.clone(), stores.reservations.clone());
+    stores.knowledges.on_change(move |_| wake_all(&queue, berth_reservation::wake::braked(&store)));
 }
 
 /// Other pipelines may find hosts for whoever waits, or can be used again at last: nothing else would wake them.

@@ -274,7 +274,7 @@ fn slots(world: &World, clock: &Arc<dyn Clock>, brake: Brake) -> ReservationCont
 }
 
 /// The brake as it is without any configuration.
-fn brake(world: &World, clock: &Arc<dyn Clock>) -> Brake {
+pub fn brake(world: &World, clock: &Arc<dyn Clock>) -> Brake {
     let all = berth_cluster::ClusterMetrics::register(&Metrics::new(&[].into()).unwrap()).unwrap();
     Brake::new(BrakeParts {
         limit: config::Brake::default(),
