@@ -6,6 +6,7 @@
 //! through writers, whose writes a [`Fence`] holds back when another process may lead ([`Election`]). Every key has its cluster in it; one cluster is the case with one entry.
 
 mod absences;
+mod admission;
 mod answers;
 mod brake;
 mod chain;
@@ -38,6 +39,7 @@ mod watch;
 mod write;
 
 pub use absences::Absences;
+pub use admission::{Fault, Refused, Tried, Untried, refuses, try_stored};
 pub use brake::{Asker, Brake, BrakeMetrics, BrakeParts, Disruption, Stopped, say_braked};
 pub use chain::chain;
 pub use class::{Class, Classified};
@@ -59,7 +61,7 @@ pub use metrics::{
     WriteMetrics,
 };
 pub use preflight::{Need, Preflight, Verb, preflight};
-pub use read_once::{Listed, ReadError};
+pub use read_once::{Listed, ReadError, leave_out};
 pub use routing::{RouteError, Routes};
 pub use store::{Change, Complete, Completeness, Entry, Index, Malformed, Partial, Store, Whole};
 pub use watch::{feed, feed_optional};

@@ -17,6 +17,7 @@ use crate::{
     facts::Facts,
     object::{self, Origin},
     plan::{Decided, Finalizer, Leave, Plan},
+    read::is_slot,
 };
 
 /// Writes of one plan that are under way at once.
@@ -73,10 +74,12 @@ impl<S: Scheduler> Apply<'_, S> {
     }
 
     /// A slot with finalizers of others is still there after its deletion: then ours stays, too (D1). What a duplicate
-    /// shows, and what is known of a cluster that a person has given up, does not count.
+    /// shows, what is known of a cluster that a person has given up, and Reservations of other types that name the
+    /// commitment in old data, do not count.
     fn nothing_is_left(&self, facts: &Facts) -> bool {
-        let slots = self.reservations.store().select(&RESERVATION_BY_COMMITMENT, facts.spec.uuid.as_str());
-        facts.served_instead.is_some() || slots.iter().all(|slot| facts.forgotten.contains(&slot.key.cluster))
+        let named = self.reservations.store().select(&RESERVATION_BY_COMMITMENT, facts.spec.uuid.as_str());
+        let mut slots = named.iter().filter(|entry| is_slot(&entry.object));
+        facts.served_instead.is_some() || slots.all(|slot| facts.forgotten.contains(&slot.key.cluster))
     }
 
     /// A slot that is released because it is empty must still be so.

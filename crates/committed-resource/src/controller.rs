@@ -1,5 +1,7 @@
 //! The controller: read, plan, decide, apply, report, write (architecture section 3).
 
+mod foresee;
+
 use std::sync::Arc;
 
 use berth_cluster::{
@@ -21,6 +23,7 @@ use tracing::{debug, info};
 use crate::{
     apply::Apply,
     braking::unless_stopped,
+    cores::CoresBook,
     error::Error,
     facts::Facts,
     marks::{changed_marks, mark},
@@ -31,6 +34,8 @@ use crate::{
     slot_key,
     status::{Delays, Says, report, status},
 };
+
+pub use foresee::Outlook;
 
 /// A commitment with more new slots says that it is on its way before they are created, not after.
 const LONG_APPLY: usize = 32;
@@ -78,12 +83,15 @@ pub struct CommittedResourceController<S, D> {
     pub settings: Settings,
     /// Wakes slots that a host was found for.
     pub wake_slots: WakeSlots,
+    /// Counts and gives out cores.
+    pub cores: Arc<CoresBook>,
 }
 
 impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
     /// One look at a commitment.
     pub async fn look(&self, key: ObjectKey) -> Result<Next, Error> {
         self.settle(&key).await?;
+        let _looking = self.cores.looking(&key);
         let Some(seen) = self.commitments.store().get(&key) else {
             self.brake.over(&Asker::of::<CommittedResource>(&key));
             return Ok(Next::Done);
@@ -113,7 +121,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         let request_id = self.request_id(object);
         let mut facts = self.reader().facts(key, object);
         let decided = match self.decide(&mut facts, &request_id).await {
-            Ok(decided) => decided,
+            Ok(decided) => self.counted(key, decided),
             Err(error) => {
                 let retry = matches!(error, SchedulerError::InDoubt { .. });
                 let hindered = Decided::hindered(error.with_advice());
@@ -154,6 +162,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             freezer: &self.freezer,
             scheduler: &*self.scheduler,
             routes: &self.routes,
+            cores: &self.cores,
         }
     }
 
@@ -171,6 +180,13 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             decide(facts, self.settings.limits, self.clock.now(), &*self.scheduler, &placing, &mut wake).await;
         (self.wake_slots)(&wake);
         decided
+    }
+
+    /// Takes cores for a plan that asks for them.
+    fn counted(&self, key: &ObjectKey, decided: Decided) -> Decided {
+        let Course::Count(claim) = &decided.plan.course else { return decided };
+        let verdict = self.cores.take(key, claim, self.clock.now());
+        Decided { cores: Some(verdict), ..decided }
     }
 
     /// Runs the plan unless it is refused as a whole, and ends its assume entries either way.

@@ -19,6 +19,8 @@ use berth_crds::{CommitmentState, Reservation, conditions::commitment::Reason};
 use berth_scheduler::Shortage;
 use jiff::Timestamp;
 
+use crate::cores::Capacity;
+
 /// A commitment and the world around it, as far as its slots depend on it.
 #[derive(Clone, Debug)]
 pub struct Facts {
@@ -66,6 +68,8 @@ pub struct Facts {
     pub room: BTreeMap<HostName, Resources>,
     /// Why the first of its slots in the waiting list of the scheduler found no host.
     pub shortage: Option<Shortage>,
+    /// How many cores its group has in its zone, for a commitment of cores.
+    pub capacity: Capacity,
 }
 
 /// The object that is served for a UUID in place of another one.
@@ -174,11 +178,17 @@ impl Facts {
         self.verdict().is_some_and(|ready| ready.status == ConditionStatus::True)
     }
 
-    /// The reason of a commitment that was over before: a clock that is set back does not bring it to life (U38).
+    /// True when the last thing that was said is that it is accepted, of whichever generation.
+    pub fn was_accepted(&self) -> bool {
+        self.ready.as_ref().is_some_and(|ready| ready.status == ConditionStatus::True)
+    }
+
+    /// The reason of a commitment that was over before: a clock that is set back does not bring it to life (U38). Where
+    /// old data repeats the state that a commitment had when its end came, it has expired.
     pub fn was_over(&self) -> Option<State> {
         match self.verdict()?.reason? {
             Reason::Inactive(CommitmentState::Superseded) => Some(State::Superseded),
-            Reason::Inactive(CommitmentState::Expired) => Some(State::Expired),
+            Reason::Inactive(_) => Some(State::Expired),
             _ => None,
         }
     }

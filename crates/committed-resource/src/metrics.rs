@@ -75,3 +75,40 @@ fn is_unfulfilled(object: &CommittedResource) -> bool {
     let ready = object.status.as_ref().and_then(|status| conditions::ready(&status.conditions));
     !object.spec.allow_rejection && ready.is_some_and(|ready| ready.reason == Reason::Reserving.as_str())
 }
+
+#[cfg(test)]
+mod tests {
+    use berth_cluster::{indexes::COMMITMENT_INDEXES, testing::filled};
+    use berth_core::ClusterName;
+    use berth_crds::{
+        conditions::{Status, ready_condition},
+        testing,
+    };
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn says(uuid: &str, reason: &str, allow_rejection: bool) -> CommittedResource {
+        let mut object = testing::commitment(uuid, "480Gi");
+        object.spec.allow_rejection = allow_rejection;
+        let condition = ready_condition(Status::False, reason, "", Some(1), Timestamp::UNIX_EPOCH);
+        object.status.get_or_insert_default().conditions = vec![condition];
+        object
+    }
+
+    #[test]
+    fn document_20_section_16_unfulfilled_are_those_that_wait_and_must_not_be_rejected() {
+        let all = [
+            says("one", "Reserving", false),
+            says("two", "Reserving", false),
+            says("three", "Reserving", true),
+            says("four", "Rejected", false),
+            says("five", "Planned", false),
+            testing::commitment("six", "480Gi"),
+        ];
+        let labels = [testing::GROUP, "memory", testing::ZONE].map(str::to_owned).to_vec();
+        let store = filled(COMMITMENT_INDEXES, &ClusterName::home(), all);
+        assert_eq!(unfulfilled(&store), [(labels, 2.0)]);
+        assert_eq!(unfulfilled(&filled(COMMITMENT_INDEXES, &ClusterName::home(), [])), [], "no series without one");
+    }
+}

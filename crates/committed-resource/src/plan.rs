@@ -13,11 +13,18 @@ use berth_core::{
     planner::{self, PlanError, SlotPlan, Target, World},
     slot::Slot,
 };
-use berth_crds::{Reservation, conditions::commitment::WAITING_FOR_CAPACITY_DATA};
+use berth_crds::Reservation;
 use berth_scheduler::{Pin, Placement, Rank, Scheduler, SchedulerError, Shortage, SlotRequest, WholeRequest};
 use jiff::Timestamp;
 
-use crate::facts::{Facts, Holding, Site};
+use crate::{
+    facts::{Facts, Holding, Site},
+    ledger::{Claim, Verdict},
+};
+
+mod cores;
+
+use cores::cores;
 
 /// What the look is about, and what it will do.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,6 +89,17 @@ pub enum Course {
     Hindered(String),
     /// What was said about this generation stands.
     Settled,
+    /// Cores: accepted if they are left.
+    Count(Claim),
+    /// Cores: it has what it wants, nobody has to be asked.
+    Covered,
+    /// Cores: nobody has said yet how many there are.
+    NoCapacity {
+        /// The fixed text.
+        message: &'static str,
+        /// What is missing.
+        detail: String,
+    },
 }
 
 /// What happens to the finalizer `reservations.cortex.cloud/release-slots` (D1, U50).
@@ -114,6 +132,8 @@ pub struct Decided {
     pub shortage: Option<Shortage>,
     /// Slots that hold an assume entry until the apply has ended (U1).
     pub assumed: Vec<SlotKey>,
+    /// What the ledger says to [`Course::Count`].
+    pub cores: Option<Verdict>,
 }
 
 /// How the requests to the scheduler are made.
@@ -149,11 +169,15 @@ pub fn plan(facts: &Facts, limits: Limits, now: Timestamp) -> Plan {
 }
 
 fn wanted(facts: &Facts, limits: Limits) -> Plan {
-    match (&facts.belongs_to, &facts.spec.resource) {
+    let plan = match (&facts.belongs_to, &facts.spec.resource) {
         (Some(cluster), _) => Plan::idle(Course::WrongCluster(cluster.clone())),
         (None, ResourceType::Cores) => cores(facts),
         (None, ResourceType::Memory) => memory(facts, limits),
-    }
+    };
+    // Slots of old data may lack it, whatever else can be done for their commitment (U50).
+    let holds = !plan.slots.create.is_empty() || facts.all_slots().next().is_some();
+    let finalizer = if holds && !facts.has_finalizer { Finalizer::Add } else { Finalizer::Leave };
+    Plan { finalizer, ..plan }
 }
 
 impl Plan {
@@ -219,14 +243,6 @@ fn leave_former(facts: &Facts, whole: &Whole<Reservation>) -> Vec<Leave> {
     if facts.is_accepted() { former.flat_map(|(_, holding)| leave(holding)).collect() } else { Vec::new() }
 }
 
-/// Cores hold no slots. Until there is capacity data nothing can be said about them (U56); what was accepted stays so.
-fn cores(facts: &Facts) -> Plan {
-    if facts.is_rejected() || facts.is_accepted() {
-        return Plan::idle(Course::Settled);
-    }
-    Plan::idle(Course::Hindered(WAITING_FOR_CAPACITY_DATA.to_owned()))
-}
-
 fn memory(facts: &Facts, limits: Limits) -> Plan {
     if facts.is_rejected() {
         return rolled_back(facts);
@@ -236,6 +252,10 @@ fn memory(facts: &Facts, limits: Limits) -> Plan {
         Err(course) => return Plan::idle(course),
     };
     if let Err(error) = facts.spec.validate() {
+        if facts.is_accepted() {
+            // Whoever accepted it knew fewer rules. It holds what it holds, and nothing can be planned for it.
+            return Plan::idle(Course::Settled);
+        }
         return Plan::idle(Course::Refused { text: error.to_string(), retry: false, limit: None });
     }
     let max_new_slots = limits.max_new_slots.filter(|_| facts.may_reject());
@@ -251,16 +271,19 @@ fn memory(facts: &Facts, limits: Limits) -> Plan {
     }
 }
 
-/// Keeps up what was accepted before. Without an accepted spec there is nothing to keep; with one that cannot be
-/// planned now the slots stay as they are (document 20 section 19 no. 4).
+/// Keeps up what was accepted before. Without an accepted spec of memory there are no slots to keep; with one that cannot
+/// be planned, now or ever, they stay as they are (document 20 section 19 no. 4).
 fn rolled_back(facts: &Facts) -> Plan {
     let place = match place_of(facts, &facts.accepted_site) {
         Ok(place) => place,
         Err(course) => return Plan::idle(course),
     };
-    let Some(accepted) = facts.accepted.as_ref().filter(|spec| spec.validate().is_ok()) else {
+    let Some(accepted) = facts.accepted.as_ref().filter(|spec| spec.resource == ResourceType::Memory) else {
         return Plan { leave: leave_own(facts), ..Plan::idle(Course::RolledBack) };
     };
+    if accepted.validate().is_err() {
+        return Plan::idle(Course::RolledBack);
+    }
     match slots(facts, accepted, place, None) {
         Ok((target, slots)) => with_slots(facts, Course::RolledBack, target, slots, place.whole),
         Err(_) => Plan::idle(Course::RolledBack),
@@ -268,10 +291,9 @@ fn rolled_back(facts: &Facts) -> Plan {
 }
 
 fn with_slots(facts: &Facts, course: Course, target: Target, slots: SlotPlan, whole: &Whole<Reservation>) -> Plan {
-    let holds = !slots.create.is_empty() || facts.all_slots().next().is_some();
-    let finalizer = if holds && !facts.has_finalizer { Finalizer::Add } else { Finalizer::Leave };
     let settled = course == Course::Reserve && slots.is_empty();
     let leave = if settled { leave_former(facts, whole) } else { Vec::new() };
+    let finalizer = Finalizer::Leave;
     Plan { course, target: Some(target), slots, whole: Some(whole.clone()), leave, finalizer }
 }
 
@@ -442,7 +464,7 @@ fn slot_request(facts: &Facts, plan: &Plan, new: &planner::NewSlot, placing: &Pl
 impl Decided {
     fn undecided(plan: Plan) -> Self {
         let hosts = vec![None; plan.slots.create.len()];
-        Self { plan, hosts, shortage: None, assumed: Vec::new() }
+        Self { plan, hosts, shortage: None, assumed: Vec::new(), cores: None }
     }
 
     /// Nothing can be done now.

@@ -18,6 +18,7 @@ use jiff::Timestamp;
 
 use crate::{
     facts::{Facts, Holding},
+    ledger::{Claim, Verdict},
     plan::{Course, Decided},
 };
 
@@ -99,6 +100,11 @@ fn says(after: &Facts, decided: &Decided) -> Option<Says> {
             Some(Says::no(if *retry { Reason::Reserving } else { Reason::Rejected }, text.as_str()))
         }
         Course::RolledBack | Course::Settled => None,
+        Course::NoCapacity { message, detail } => {
+            Some(Says::no(Reason::Reserving, *message).detailed(Some(detail.clone())))
+        }
+        Course::Covered => Some(Says::accepted()),
+        Course::Count(claim) => Some(counted(after, claim, decided.cores)),
         Course::Reserve => Some(reserve(after, decided)),
     }
 }
@@ -156,9 +162,22 @@ fn reserve(after: &Facts, decided: &Decided) -> Says {
         return Says::no(reason, texts::insufficient_capacity(placed, total)).detailed(shortage(after, decided));
     }
     if standings.len() >= total && standings.iter().all(|standing| *standing == Standing::Ready) {
-        return Says { ready: true, ..Says::no(Reason::Accepted, texts::RESERVED) };
+        return Says::accepted();
     }
     Says::waiting()
+}
+
+/// Document 20 section 13. What is decided for others and may still come to nothing rejects nobody (U37).
+fn counted(after: &Facts, claim: &Claim, verdict: Option<Verdict>) -> Says {
+    match verdict {
+        Some(Verdict::Enough) => Says::accepted(),
+        Some(Verdict::Short { available, provisional }) => {
+            let final_ = after.may_reject() && !provisional;
+            let reason = if final_ { Reason::Rejected } else { Reason::Reserving };
+            Says::no(reason, texts::insufficient_cores(available.get(), claim.cores.get()))
+        }
+        None => Says::waiting(),
+    }
 }
 
 /// Why a slot has no host, in numbers per filter, with the way out where it is obvious.
@@ -181,6 +200,10 @@ impl Says {
         Self { ready: false, reason, message: message.into(), detail: None }
     }
 
+    fn accepted() -> Self {
+        Self { ready: true, ..Self::no(Reason::Accepted, texts::RESERVED) }
+    }
+
     /// Slots are on their way.
     pub fn waiting() -> Self {
         Self::no(Reason::Reserving, texts::WAITING_FOR_PLACEMENT)
@@ -190,7 +213,8 @@ impl Says {
         Self { detail, ..self }
     }
 
-    fn text(&self) -> String {
+    /// The message with its detail.
+    pub fn text(&self) -> String {
         match &self.detail {
             Some(detail) => format!("{}: {detail}", self.message),
             None => self.message.clone(),

@@ -7,11 +7,15 @@ use berth_cluster::{
     ObjectKey, Pick, Routes, Store, Wakeups, Writer, run, run_in_order,
 };
 use berth_committed_resource::{
-    CommittedResourceController, Delays, Limits, Settings,
+    CommittedResourceController, CoresBook, Delays, Limits, Settings,
     orphans::{self, OrphanController, OrphanParts},
 };
 use berth_core::SlotKey;
-use berth_reservation::{Parts, ReservationController};
+use berth_reservation::{
+    Parts, ReservationController,
+    in_flight::{InFlightController, NoVmSizes},
+    oversubscription::OversubscriptionController,
+};
 use berth_scheduler::{NoDomainNames, PipelineChoice, WakeSlots};
 use berth_scheduler_api::{Chosen, pipelines::PipelineController};
 use berth_telemetry::{
@@ -22,7 +26,7 @@ use berth_telemetry::{
 use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
-use super::{Memory, OperatorMetrics};
+use super::{Memory, OperatorMetrics, relief};
 
 /// A name, and work that ends at the end of the process.
 pub type Work = (&'static str, Pin<Box<dyn Future<Output = ()> + Send>>);
@@ -64,6 +68,9 @@ pub struct Controllers {
     commitments: Arc<CommittedResourceController<Chosen, NoDomainNames>>,
     slots: Arc<ReservationController<Chosen, NoDomainNames>>,
     orphans: Arc<OrphanController>,
+    /// Only if it is configured.
+    oversubscription: Option<Arc<OversubscriptionController>>,
+    in_flight: Arc<InFlightController<NoVmSizes>>,
     pipelines: Arc<PipelineController>,
 }
 
@@ -72,13 +79,26 @@ impl Controllers {
     pub fn new(memory: &Memory, environment: &Environment<'_>) -> Self {
         let flavor_groups = FlavorGroupsCache::new(memory.stores.knowledges.clone());
         let brake = brake(memory, environment);
+        let slots = Arc::new(slots(memory, environment, flavor_groups.clone(), brake.clone()));
         Self {
             enabled: environment.configuration.enabled_controllers.clone(),
-            commitments: Arc::new(commitments(memory, environment, flavor_groups.clone(), brake.clone())),
-            slots: Arc::new(slots(memory, environment, flavor_groups, brake.clone())),
+            commitments: Arc::new(commitments(memory, environment, flavor_groups, brake.clone())),
+            oversubscription: relief::oversubscription(memory, environment, slots.evictions()),
+            in_flight: relief::in_flight(memory, environment),
+            slots,
             orphans: Arc::new(orphaned(memory, environment, brake)),
             pipelines: Arc::new(pipeline_conditions(memory, environment)),
         }
+    }
+
+    /// The controller of commitments.
+    pub fn commitments(&self) -> &CommittedResourceController<Chosen, NoDomainNames> {
+        &self.commitments
+    }
+
+    /// The controller of slots.
+    pub fn slots(&self) -> &ReservationController<Chosen, NoDomainNames> {
+        &self.slots
     }
 
     /// The work of those that are enabled, until `stop`. To be begun when the stores have synced.
@@ -93,6 +113,10 @@ impl Controllers {
         let mut work = Vec::new();
         if self.enabled.contains(&Controller::CommittedResources) {
             work.extend(self.of_commitments(memory, &mut queueing));
+            work.extend(self.of_hosts(memory, &mut queueing));
+        }
+        if self.enabled.contains(&Controller::InFlight) {
+            work.push(self.of_in_flight(memory, &mut queueing));
         }
         if self.enabled.contains(&Controller::NovaPipelines) {
             work.push(self.of_pipelines(memory, &mut queueing));
@@ -124,6 +148,26 @@ impl Controllers {
             ("the controller of slots", slots),
             ("the controller of orphaned slots", orphans),
         ]
+    }
+
+    fn of_hosts(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> Option<Work> {
+        let controller = self.oversubscription.clone()?;
+        let look = move |key| {
+            let controller = controller.clone();
+            async move { controller.look(key).await }
+        };
+        let hosts = queueing.queue("host-oversubscription", &queues.hosts, &stores.hypervisors, look);
+        Some(("the controller of over-booked hosts", hosts))
+    }
+
+    fn of_in_flight(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> Work {
+        let controller = self.in_flight.clone();
+        let look = move |key| {
+            let controller = controller.clone();
+            async move { controller.look(key).await }
+        };
+        let flights = queueing.queue("inflight-reservation-controller", &queues.in_flight, &stores.reservations, look);
+        ("the controller of in-flight reservations", flights)
     }
 
     fn of_pipelines(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> Work {
@@ -203,7 +247,14 @@ fn commitments(
         ids: environment.ids.clone(),
         settings: commitment_settings(environment.configuration),
         wake_slots: wake_slots(memory),
+        cores: cores(memory, environment),
     }
+}
+
+fn cores(memory: &Memory, environment: &Environment<'_>) -> Arc<CoresBook> {
+    let (stores, queues) = (&memory.stores, memory.queues.clone());
+    let wake = Arc::new(move |keys: &[ObjectKey]| queues.wake_commitments(keys));
+    Arc::new(CoresBook::new(stores.commitments.clone(), stores.capacities.clone(), environment.routes.clone(), wake))
 }
 
 fn slots(
@@ -303,6 +354,7 @@ fn slot_settings(configuration: &Configuration) -> berth_reservation::Settings {
             active: keys.requeue_interval_active,
             retry: keys.requeue_interval_retry,
             grace: keys.requeue_interval_grace_period,
+            allocation: keys.allocation_grace_period,
         },
         pipelines: pipelines(configuration),
     }

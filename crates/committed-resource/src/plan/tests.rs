@@ -40,6 +40,7 @@ pub(crate) fn facts(amount: &str, slots: Vec<Slot>) -> Facts {
         outdated: None,
         room: BTreeMap::new(),
         shortage: None,
+        capacity: crate::cores::Capacity::NoObject,
     }
 }
 
@@ -413,15 +414,6 @@ fn document_20_section_8_3_a_rejected_spec_leaves_what_was_accepted() {
 }
 
 #[test]
-fn u56_cores_wait_for_capacity_data_and_stay_accepted() {
-    let mut facts = facts("40", vec![]);
-    facts.spec.resource = ResourceType::Cores;
-    assert_eq!(planned(&facts).course, Course::Hindered("waiting for capacity data".to_owned()));
-    facts.ready = Some(said(ConditionStatus::True, Reason::Accepted, "", 0));
-    assert_eq!(planned(&facts).course, Course::Settled);
-}
-
-#[test]
 fn document_20_section_8_1_the_slot_limit_holds_only_where_rejection_is_allowed() {
     let limits = Limits { max_new_slots: Some(2) };
     let mut facts = facts("150Gi", vec![]);
@@ -522,3 +514,5 @@ fn requests_carry_rank_size_and_request_id() {
     facts.spec.allow_rejection = true;
     assert!(whole_request(&facts, &plan, &placing).all_or_nothing);
 }
+
+mod old_data;

@@ -2,7 +2,7 @@ use berth_cluster::{
     indexes::{COMMITMENT_INDEXES, RESERVATION_INDEXES},
     testing::{applied, failing, filled},
 };
-use berth_crds::testing;
+use berth_crds::{names, testing};
 use berth_telemetry::config::Freeze;
 
 use super::*;
@@ -26,6 +26,7 @@ fn held_in_remote(commitments: &Store<CommittedResource>) -> Holding {
         flavor_groups: &FlavorGroupsCache::new(Store::new(&[])),
         scheduler: &Room::of(0),
         routes: &Routes::home_only(),
+        cores: &CoresBook::new(commitments.clone(), Store::new(&[]), Routes::home_only(), Arc::new(|_| ())),
     };
     let key = ObjectKey::new(ClusterName::home(), names::commitment(UUID));
     reader.facts(&key, &commitments.get(&key).unwrap()).holdings[&remote()].clone()

@@ -8,7 +8,7 @@ use berth_cluster::{
     Brake, BrakeParts, Class, Classified, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Routes,
 };
 use berth_committed_resource::{
-    CommitmentMetrics, CommittedResourceController, Delays, Error, Limits, Settings, wake as commitment_wake,
+    CommitmentMetrics, CommittedResourceController, CoresBook, Delays, Error, Limits, Settings, wake as commitment_wake,
 };
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Condition, Reservation, conditions, names};
@@ -191,6 +191,8 @@ fn wake_commitments(world: &World) {
     stores.reservations.on_change(move |change| queue.wake_all(commitment_wake::by_reservation(change, &store)));
     let (queue, store) = (world.commitments.clone(), world.stores.commitments.clone());
     stores.knowledges.on_change(move |change| queue.wake_all(commitment_wake::by_knowledge(change, &store)));
+    let (queue, store) = (world.commitments.clone(), world.stores.commitments.clone());
+    stores.capacities.on_change(move |change| queue.wake_all(commitment_wake::by_capacity(change, &store)));
 }
 
 fn wake_slots(world: &World) {
@@ -242,6 +244,12 @@ fn commitments(
             pipelines: PipelineChoice::default(),
         },
         wake_slots: world.wake_slots(),
+        cores: Arc::new(CoresBook::new(
+            stores.commitments.clone(),
+            stores.capacities.clone(),
+            Routes::home_only(),
+            world.wake_commitments(),
+        )),
     }
 }
 
@@ -264,6 +272,7 @@ fn slots(world: &World, clock: &Arc<dyn Clock>, brake: Brake) -> ReservationCont
         settings: berth_reservation::Settings {
             delays: berth_reservation::Delays {
                 active: Duration::from_secs(300),
+                allocation: Duration::from_secs(900),
                 retry: Duration::from_secs(60),
                 grace: Duration::from_secs(900),
             },

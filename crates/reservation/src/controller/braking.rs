@@ -52,10 +52,10 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         Ok(stopped.is_none().then_some(said))
     }
 
-    /// What the revocation disturbs; a person who clears a host has wished it.
+    /// What the revocation disturbs; a person who clears a host has wished it, and whoever evicts a slot has asked.
     fn disruption(&self, key: &ObjectKey, object: &Reservation, why: &Revocation) -> Option<Disruption> {
         let cause = match why {
-            Revocation::Cleared => return None,
+            Revocation::Cleared | Revocation::Oversubscribed(..) => return None,
             Revocation::HostGone(..) | Revocation::NoSuchHost(_) => HOST_MISSING,
             Revocation::WrongZone(..) => HOST_IN_ANOTHER_ZONE,
             Revocation::Overbooked(..) => HOST_OVERBOOKED,
