@@ -1,11 +1,14 @@
 //! The controller: read, plan, apply, report, write (architecture section 3). The one decision that it takes, a host
 //! for a slot without one, is the scheduler's.
 
+mod foresee;
+mod verification;
+
 use std::sync::Arc;
 
 use berth_cluster::{
-    Entry, Event, EventKind, Events, FlavorGroupsCache, Guard, Next, ObjectKey, Routes, Store, WriteError, Writer,
-    Written,
+    Entry, Event, EventKind, Events, FlavorGroupsCache, Freezer, Guard, Next, ObjectKey, Routes, Store, WriteError,
+    Writer, Written,
     indexes::{COMMITMENT_BY_UUID, RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST},
 };
 use berth_core::{ClusterName, HostName, SlotKey, slot::Slot};
@@ -39,7 +42,7 @@ use crate::{
     wake::is_slot,
 };
 
-mod verification;
+pub use foresee::Outlook;
 
 /// What the configuration says.
 #[derive(Clone, Debug)]
@@ -62,6 +65,8 @@ pub struct Parts<S, D> {
     pub routes: Routes,
     /// The flavor groups.
     pub flavor_groups: FlavorGroupsCache,
+    /// Knows what is left as it is (U57).
+    pub freezer: Freezer,
     /// Finds hosts.
     pub scheduler: Arc<S>,
     /// Names of domains.
@@ -96,14 +101,9 @@ pub struct ReservationController<S, D> {
 impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     /// A controller that has seen nothing yet.
     pub fn new(parts: Parts<S, D>) -> Self {
-        Self {
-            parts,
-            missing: Absences::default(),
-            departures: Departures::default(),
-            told: Since::default(),
-            promised: Since::default(),
-            evictions: Evictions::default(),
-        }
+        let (missing, departures) = (Absences::default(), Departures::default());
+        let (told, promised) = (Since::default(), Since::default());
+        Self { parts, missing, departures, told, promised, evictions: Evictions::default() }
     }
 
     /// Where whoever takes the host of a slot away leaves a word why.
@@ -117,8 +117,8 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         let object = self.store().get(&key).filter(|object| is_slot(object));
         let Some(object) = object else {
             self.told.forget(&key);
-            self.departures.forget(&key);
             self.evictions.forget(&key);
+            self.departures.forget(&key);
             self.give_back(&key);
             return Ok(Next::Done);
         };
@@ -128,6 +128,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         }
         match step {
             Step::Nothing => {}
+            Step::Frozen => (self.parts.wake_slots)(&self.parts.scheduler.withdraw(&slot_key(&key))),
             Step::Echo => self.write(&key, &object, None).await?,
             Step::Verify(verified) => self.verified(&key, &object, verified).await?,
             Step::Nameless => self.say(&key, &object, nameless()).await?,
@@ -165,6 +166,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         let followed = |cluster: &ClusterName| self.parts.hypervisors.followed(cluster).is_ok();
         let complete = hosts.as_ref().and_then(|cluster| self.parts.hypervisors.complete(cluster).ok());
         Facts {
+            frozen: self.parts.freezer.slot(object),
             confirmed: verification::confirmed(object),
             vms: self.vms(key, object, &slot, complete.as_ref()),
             hosts_are_complete: complete.is_some(),
