@@ -117,6 +117,14 @@ mod tests {
     }
 
     #[test]
+    fn an_in_flight_reservation_is_found_by_its_vm() {
+        let mut flight = Reservation::default();
+        assert!((RESERVATION_BY_FLIGHT.keys)(&flight).is_empty());
+        flight.spec.in_flight_reservation.get_or_insert_default().vm_id = Some("vm-1".to_owned());
+        assert_eq!((RESERVATION_BY_FLIGHT.keys)(&flight), ["vm-1"]);
+    }
+
+    #[test]
     fn a_commitment_of_cores_is_found_where_it_wants_them_and_where_it_has_them() {
         let mut commitment = berth_crds::testing::commitment("uuid-1", "40");
         assert!((COMMITMENT_BY_CORES.keys)(&commitment).is_empty(), "memory");
@@ -126,14 +134,6 @@ mod tests {
         commitment.status.get_or_insert_default().accepted_spec = Some(accepted);
         let zone = berth_crds::testing::ZONE;
         assert_eq!((COMMITMENT_BY_CORES.keys)(&commitment), [place("mem_v4", zone), place("former", zone)]);
-    }
-
-    #[test]
-    fn an_in_flight_reservation_is_found_by_its_vm() {
-        let mut flight = Reservation::default();
-        assert!((RESERVATION_BY_FLIGHT.keys)(&flight).is_empty());
-        flight.spec.in_flight_reservation.get_or_insert_default().vm_id = Some("vm-1".to_owned());
-        assert_eq!((RESERVATION_BY_FLIGHT.keys)(&flight), ["vm-1"]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The controller: read, plan, decide, apply, report, write (architecture section 3).
 
+mod foresee;
+
 use std::sync::Arc;
 
 use berth_cluster::{Event, EventKind, Events, FlavorGroupsCache, Next, ObjectKey, Routes, Store, Writer, Written};
@@ -28,6 +30,8 @@ use crate::{
     slot_key,
     status::{Delays, Says, report, status},
 };
+
+pub use foresee::Outlook;
 
 /// A commitment with more new slots says that it is on its way before they are created, not after.
 const LONG_APPLY: usize = 32;

@@ -198,7 +198,8 @@ impl Says {
         Self { detail, ..self }
     }
 
-    fn text(&self) -> String {
+    /// The message with its detail.
+    pub fn text(&self) -> String {
         match &self.detail {
             Some(detail) => format!("{}: {detail}", self.message),
             None => self.message.clone(),

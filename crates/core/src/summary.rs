@@ -100,7 +100,8 @@ fn cut(message: &str) -> String {
     format!("{}...", &message[..end])
 }
 
-fn two_units(seconds: i64) -> String {
+/// A span of time in its two largest units, for example `2d 1h`.
+pub fn two_units(seconds: i64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     match (days, hours, minutes) {
         (0, 0, 0) => format!("{seconds}s"),

@@ -1,6 +1,9 @@
 //! The controller: read, plan, apply, report, write (architecture section 3). The one decision that it takes, a host
 //! for a slot without one, is the scheduler's.
 
+mod foresee;
+mod verification;
+
 use std::sync::Arc;
 
 use berth_cluster::{
@@ -39,7 +42,7 @@ use crate::{
     wake::is_slot,
 };
 
-mod verification;
+pub use foresee::Outlook;
 
 /// What the configuration says.
 #[derive(Clone, Debug)]
@@ -96,14 +99,9 @@ pub struct ReservationController<S, D> {
 impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     /// A controller that has seen nothing yet.
     pub fn new(parts: Parts<S, D>) -> Self {
-        Self {
-            parts,
-            missing: Absences::default(),
-            departures: Departures::default(),
-            told: Since::default(),
-            promised: Since::default(),
-            evictions: Evictions::default(),
-        }
+        let (missing, departures) = (Absences::default(), Departures::default());
+        let (told, promised) = (Since::default(), Since::default());
+        Self { parts, missing, departures, told, promised, evictions: Evictions::default() }
     }
 
     /// Where whoever takes the host of a slot away leaves a word why.
@@ -117,8 +115,8 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         let object = self.store().get(&key).filter(|object| is_slot(object));
         let Some(object) = object else {
             self.told.forget(&key);
-            self.departures.forget(&key);
             self.evictions.forget(&key);
+            self.departures.forget(&key);
             self.give_back(&key);
             return Ok(Next::Done);
         };

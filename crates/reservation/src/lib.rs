@@ -19,7 +19,7 @@ mod since;
 mod status;
 pub mod wake;
 
-pub use controller::{Parts, ReservationController, Settings};
+pub use controller::{Outlook, Parts, ReservationController, Settings};
 pub use error::Error;
 pub use facts::{Facts, HostFact};
 pub use metrics::ReservationMetrics;

@@ -85,6 +85,16 @@ impl Controllers {
         }
     }
 
+    /// The controller of commitments.
+    pub fn commitments(&self) -> &CommittedResourceController<Chosen, NoDomainNames> {
+        &self.commitments
+    }
+
+    /// The controller of slots.
+    pub fn slots(&self) -> &ReservationController<Chosen, NoDomainNames> {
+        &self.slots
+    }
+
     /// The work of those that are enabled, until `stop`. To be begun when the stores have synced.
     pub fn work(
         &self,

@@ -6,7 +6,8 @@ use berth_core::{Resources, SlotKey};
 
 use super::facts::Occupant;
 
-/// The slots that leave, in the order in which they were chosen. Those with VMs only if `occupied`.
+/// The slots that leave, in the order in which they were chosen. Those with VMs only if `occupied`. What slots on their
+/// way to other hosts will free is not part of the excess any more.
 ///
 /// When they resolve the excess, each of them is needed for that: so none of them fits on the host again.
 pub(super) fn choose(excess: Resources, slots: &[Occupant], occupied: bool) -> Vec<&Occupant> {

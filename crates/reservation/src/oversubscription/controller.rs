@@ -157,7 +157,8 @@ impl OversubscriptionController {
         let store = self.parts.reservations.store();
         let object = |held: &Held| {
             let key = object_key(&held.reservation.key);
-            store.get(&key).filter(|object| is_slot(object)).map(|object| (key, object))
+            let stays = |object: &Reservation| is_slot(object) && object.metadata.deletion_timestamp.is_none();
+            store.get(&key).filter(|object| stays(object)).map(|object| (key, object))
         };
         let held = report.reservations.iter().filter_map(|held| Some((held, object(held)?)));
         let (occupants, slots) =
@@ -230,7 +231,6 @@ fn occupant(host: &Host, held: &Held, object: &Reservation) -> Occupant {
         size: held.reservation.size.at_least_zero(),
         block: held.block.block,
         empty: expected.count() == 0 && held.covered == Resources::ZERO,
-        leaving: object.spec.target_host.as_deref() != Some(host.name.as_str())
-            || object.metadata.deletion_timestamp.is_some(),
+        leaving: object.spec.target_host.as_deref() != Some(host.name.as_str()),
     }
 }

@@ -9,7 +9,7 @@ pub struct Facts {
     pub ready: bool,
     /// Capacity minus VMs minus blocks, as the objects show it (document 21 section 9.3); below zero is too much.
     pub free: Amounts,
-    /// The slots of commitments that block something on it.
+    /// The slots of commitments that block something on it, without those that are being deleted.
     pub slots: Vec<Occupant>,
 }
 
@@ -34,6 +34,6 @@ pub struct Occupant {
     pub block: Resources,
     /// No VM is expected in it, and none was promised into it.
     pub empty: bool,
-    /// It goes away by itself: its target is another host, or it is being deleted.
+    /// It is on its way to another host already.
     pub leaving: bool,
 }

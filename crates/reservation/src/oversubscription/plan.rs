@@ -67,11 +67,16 @@ fn step(excess: Resources, facts: &Facts, over_for: Duration, settings: &Setting
     if !settings.evict {
         return Step::Stuck(Stuck::Disabled);
     }
-    let leaving = choose(excess, &facts.slots, settings.evict_occupied);
-    if leaving.is_empty() {
+    let under_way: Resources = facts.slots.iter().filter(|slot| slot.leaving).map(|slot| slot.block).sum();
+    let staying = (excess - under_way).at_least_zero();
+    if staying == Resources::ZERO {
+        return Step::Wait(settings.interval);
+    }
+    let chosen = choose(staying, &facts.slots, settings.evict_occupied);
+    if chosen.is_empty() {
         return Step::Stuck(Stuck::NoSlotHelps);
     }
-    Step::Evict(leaving.into_iter().map(|slot| slot.key.clone()).collect())
+    Step::Evict(chosen.into_iter().map(|slot| slot.key.clone()).collect())
 }
 
 #[cfg(test)]

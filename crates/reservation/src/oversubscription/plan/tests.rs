@@ -49,6 +49,15 @@ fn nobody_leaves_unless_that_is_configured_and_helps() {
 }
 
 #[test]
+fn what_slots_on_their_way_elsewhere_free_by_themselves_nobody_else_has_to() {
+    let leaving = Occupant { leaving: true, ..slot("s1", 96, 24) };
+    let mut facts = Facts { slots: vec![leaving, slot("s2", 48, 12), slot("s3", 48, 8)], ..facts() };
+    assert_eq!(after(3, &facts, &SETTINGS), Step::Wait(SETTINGS.interval));
+    facts.free = gib(-97, -6).into();
+    assert_eq!(after(3, &facts, &SETTINGS), Step::Evict(vec![slot("s3", 0, 0).key]), "1 GiB is left");
+}
+
+#[test]
 fn a_host_that_is_not_ready_or_says_nothing_of_its_capacity_is_never_over_booked() {
     for facts in [Facts { ready: false, ..facts() }, Facts { free: Amounts::default(), ..facts() }] {
         assert_eq!(plan(&facts, SETTINGS.grace, &SETTINGS), Plan { excess: gib(0, 0), step: Step::Nothing });
