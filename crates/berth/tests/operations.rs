@@ -133,7 +133,15 @@ async fn the_commands_of_the_page_do_what_it_says() {
 async fn reading(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Vec<Block>) {
     let before = world.now().await.versions();
     let text = play(shell, take("reading")).await;
-    for part in ["REASON", "STATUS", "commitment-db-001-1", "Accepted · 0 VMs · no expiry", "Host node1 in zone"] {
+    for part in [
+        "REASON",
+        "STATUS",
+        "commitment-db-001-1",
+        "Accepted · 0 VMs · no expiry",
+        "NOT READY",
+        "Slot commitment-db-001-1",
+        "Host node1 in zone",
+    ] {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
     play(shell, take("messages")).await;
