@@ -9,6 +9,7 @@ mod cores;
 mod error;
 mod facts;
 mod ledger;
+mod marks;
 mod metrics;
 mod object;
 mod plan;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use berth_cluster::Store;
 use berth_crds::{
     CommittedResource,
-    conditions::{self, commitment::Reason},
+    conditions::{self, commitment::Reason, safety},
 };
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 use prometheus::IntCounterVec;
@@ -24,6 +24,13 @@ const SLOT_LIMIT: Metric = Metric {
     help: "Plans that ended with the limit of maxSlotsPerCommitment.",
 };
 
+const FROZEN: Metric = Metric {
+    name: "berth_frozen_commitments",
+    kind: Kind::Gauge,
+    labels: &["reason"],
+    help: "Commitments that are left exactly as they are, by what froze them: Annotation, Zone or FlavorGroup.",
+};
+
 /// The metrics that looks write; the others are computed when they are read.
 #[derive(Clone, Debug)]
 pub struct CommitmentMetrics {
@@ -34,7 +41,9 @@ pub struct CommitmentMetrics {
 impl CommitmentMetrics {
     /// Registers all metrics of the controller.
     pub fn register(metrics: &Metrics, commitments: Store<CommittedResource>) -> Result<Self, MetricsError> {
-        metrics.computed(&UNFULFILLED, move || unfulfilled(&commitments))?;
+        let store = commitments.clone();
+        metrics.computed(&UNFULFILLED, move || unfulfilled(&store))?;
+        metrics.computed(&FROZEN, move || frozen(&commitments))?;
         Ok(Self { slot_limit: metrics.counter(&SLOT_LIMIT)? })
     }
 }
@@ -45,6 +54,19 @@ fn unfulfilled(commitments: &Store<CommittedResource>) -> Vec<(Vec<String>, f64)
         let spec = &entry.object.spec;
         let labels = [&spec.flavor_group_name, spec.resource_type.as_str(), &spec.availability_zone];
         *counts.entry(labels.map(str::to_owned).to_vec()).or_default() += 1.0;
+    }
+    counts.into_iter().collect()
+}
+
+/// Every reason is there from the start, so that an alert has something to compare with.
+fn frozen(commitments: &Store<CommittedResource>) -> Vec<(Vec<String>, f64)> {
+    let reasons = [safety::BY_ANNOTATION, safety::BY_ZONE, safety::BY_FLAVOR_GROUP];
+    let mut counts: BTreeMap<Vec<String>, f64> = reasons.map(|reason| (vec![reason.to_owned()], 0.0)).into();
+    for entry in commitments.all() {
+        let conditions = entry.object.status.as_ref().map(|status| &status.conditions[..]).unwrap_or_default();
+        if let Some(frozen) = conditions::find(conditions, safety::FROZEN) {
+            *counts.entry(vec![frozen.reason.clone()]).or_default() += 1.0;
+        }
     }
     counts.into_iter().collect()
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use berth_cluster::{ObjectKey, Whole};
+use berth_cluster::{Frozen, ObjectKey, Whole};
 use berth_core::{
     ClusterName, GroupName, HostName, SlotKey, SlotName, Zone,
     commitment::{Phase, ResourceType, Spec, State},
@@ -55,6 +55,8 @@ pub struct Leave {
 /// Where a commitment stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Course {
+    /// It is left exactly as it is, whatever else is true of it (U57).
+    Frozen(Frozen),
     /// It begins later and holds nothing.
     Planned,
     /// It is over and holds nothing.
@@ -145,6 +147,9 @@ pub struct Placing {
 
 /// Plans a look at `now`.
 pub fn plan(facts: &Facts, limits: Limits, now: Timestamp) -> Plan {
+    if let Some(why) = &facts.frozen {
+        return Plan::idle(Course::Frozen(why.clone()));
+    }
     if facts.deleting {
         return deletion(facts);
     }
@@ -462,8 +467,12 @@ impl Decided {
 
     /// Nothing can be done now.
     pub fn hindered(why: String) -> Self {
-        let plan = Plan::idle(Course::Hindered(why));
-        Self { plan, hosts: Vec::new(), shortage: None, assumed: Vec::new(), cores: None }
+        Self::idle(Course::Hindered(why))
+    }
+
+    /// Nothing is done.
+    pub fn idle(course: Course) -> Self {
+        Self::undecided(Plan::idle(course))
     }
 
     /// How many of the plan's slots have a host, or could have one: `r` in the texts (U45).

@@ -6,13 +6,14 @@ mod cores;
 
 use berth_cluster::{Change, ObjectKey, Store, indexes::COMMITMENT_BY_UUID};
 use berth_core::ClusterName;
-use berth_crds::{CommittedResource, Knowledge, Reservation};
+use berth_crds::{CommittedResource, Knowledge, Reservation, labels};
+use kube::ResourceExt;
 
 pub use cores::by_capacity;
 pub(crate) use cores::waiting_for_cores;
 
-/// A commitment concerns itself and, when it comes or goes or what decides between duplicates changes, all others with
-/// its UUID (U14); when it gives up cores, those that wait for them.
+/// A commitment concerns itself and, when it comes or goes or what decides between duplicates or freezes them changes,
+/// all others with its UUID (U14, U57); when it gives up cores, those that wait for them.
 pub fn by_commitment(
     change: &Change<CommittedResource>,
     commitments: &Store<CommittedResource>,
@@ -28,10 +29,11 @@ pub fn by_commitment(
 }
 
 /// What its duplicates look at.
-fn standing(object: Option<&CommittedResource>) -> Option<(&str, &[String], bool)> {
+fn standing(object: Option<&CommittedResource>) -> Option<(&str, &[String], bool, bool)> {
     let object = object?;
+    let frozen = object.annotations().contains_key(labels::FREEZE);
     let finalizers = object.metadata.finalizers.as_deref().unwrap_or_default();
-    Some((&object.spec.availability_zone, finalizers, object.metadata.deletion_timestamp.is_some()))
+    Some((&object.spec.availability_zone, finalizers, object.metadata.deletion_timestamp.is_some(), frozen))
 }
 
 /// A slot concerns the commitments that it names and named. Of a Reservation that was never readable nobody knows which

@@ -7,8 +7,8 @@ mod verification;
 use std::sync::Arc;
 
 use berth_cluster::{
-    Entry, Event, EventKind, Events, FlavorGroupsCache, Guard, Next, ObjectKey, Routes, Store, WriteError, Writer,
-    Written,
+    Entry, Event, EventKind, Events, FlavorGroupsCache, Freezer, Guard, Next, ObjectKey, Routes, Store, WriteError,
+    Writer, Written,
     indexes::{COMMITMENT_BY_UUID, RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST},
 };
 use berth_core::{ClusterName, HostName, SlotKey, slot::Slot};
@@ -65,6 +65,8 @@ pub struct Parts<S, D> {
     pub routes: Routes,
     /// The flavor groups.
     pub flavor_groups: FlavorGroupsCache,
+    /// Knows what is left as it is (U57).
+    pub freezer: Freezer,
     /// Finds hosts.
     pub scheduler: Arc<S>,
     /// Names of domains.
@@ -126,6 +128,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         }
         match step {
             Step::Nothing => {}
+            Step::Frozen => (self.parts.wake_slots)(&self.parts.scheduler.withdraw(&slot_key(&key))),
             Step::Echo => self.write(&key, &object, None).await?,
             Step::Verify(verified) => self.verified(&key, &object, verified).await?,
             Step::Nameless => self.say(&key, &object, nameless()).await?,
@@ -163,6 +166,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         let followed = |cluster: &ClusterName| self.parts.hypervisors.followed(cluster).is_ok();
         let complete = hosts.as_ref().and_then(|cluster| self.parts.hypervisors.complete(cluster).ok());
         Facts {
+            frozen: self.parts.freezer.slot(object),
             confirmed: verification::confirmed(object),
             vms: self.vms(key, object, &slot, complete.as_ref()),
             hosts_are_complete: complete.is_some(),

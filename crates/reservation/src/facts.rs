@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use berth_cluster::Whole;
+use berth_cluster::{Frozen, Whole};
 use berth_core::{HostName, VmId, slot::Slot};
 use berth_crds::Hypervisor;
 use berth_scheduler::Verdict;
@@ -12,6 +12,8 @@ use crate::plan::VmFact;
 /// A slot and the host that it names.
 #[derive(Clone, Debug)]
 pub struct Facts {
+    /// Why it is left exactly as it is (U57).
+    pub frozen: Option<Frozen>,
     /// The slot.
     pub slot: Slot,
     /// The VMs that its status names, each with its host.

@@ -27,6 +27,8 @@ pub struct Plan {
 pub enum Step {
     /// Nothing.
     Nothing,
+    /// It is left exactly as it is, and looks for nothing (U57).
+    Frozen,
     /// It has no flavor and can never be placed.
     Nameless,
     /// It lost its host: say so and free what its status still holds.
@@ -82,6 +84,9 @@ pub struct Delays {
 /// Plans a look.
 pub fn plan(facts: &Facts, delays: Delays) -> Plan {
     let slot = &facts.slot;
+    if facts.frozen.is_some() {
+        return Step::Frozen.again(delays.active);
+    }
     if slot.flavor.is_empty() {
         return Step::Nameless.done();
     }

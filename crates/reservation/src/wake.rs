@@ -4,15 +4,37 @@ use std::collections::BTreeSet;
 
 use berth_cluster::{
     Change, Index, ObjectKey, Store,
-    indexes::{RESERVATION_BY_HOST, RESERVATION_BY_VM},
+    indexes::{RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST, RESERVATION_BY_VM},
 };
-use berth_crds::{Hypervisor, Reservation, ReservationType, labels};
+use berth_crds::{CommittedResource, CommittedResourceSpec, Hypervisor, Reservation, ReservationType, labels};
 use kube::ResourceExt;
 
 /// A slot concerns itself.
 pub fn by_reservation(change: &Change<Reservation>) -> Option<ObjectKey> {
     let newest = change.new.as_ref().or(change.old.as_ref())?;
     is_slot(newest).then(|| change.key.clone())
+}
+
+/// A commitment concerns its slots when it may have been frozen or set free (U57); all else that it wants of them is
+/// written into them.
+pub fn by_commitment(change: &Change<CommittedResource>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+    let (old, new) = (change.old.as_deref(), change.new.as_deref());
+    if freezing(old) == freezing(new) {
+        return BTreeSet::new();
+    }
+    let objects = [old, new].into_iter().flatten();
+    objects.flat_map(|object| slots(&RESERVATION_BY_COMMITMENT, &object.spec.commitment_uuid, reservations)).collect()
+}
+
+/// What decides whether it is frozen.
+fn freezing(object: Option<&CommittedResource>) -> Option<(bool, [&str; 2], Option<[&str; 2]>)> {
+    let object = object?;
+    let accepted = object.status.as_ref().and_then(|status| status.accepted_spec.as_ref());
+    Some((object.annotations().contains_key(labels::FREEZE), place(&object.spec), accepted.map(place)))
+}
+
+fn place(spec: &CommittedResourceSpec) -> [&str; 2] {
+    [&spec.availability_zone, &spec.flavor_group_name]
 }
 
 /// A host concerns the slots on it when it comes, goes or changes its zone, and in any case those that expect a VM

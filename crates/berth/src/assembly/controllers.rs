@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, error::Error, future::Future, pin::Pin, sync::Arc};
 
 use berth_cluster::{
-    Classified, Clusters, ControllerOptions, Events, Fence, FlavorGroupsCache, Kind, Next, ObjectKey, Pick, Routes,
-    Store, Wakeups, Writer, run, run_in_order,
+    Classified, Clusters, ControllerOptions, Events, Fence, FlavorGroupsCache, Freezer, Kind, Next, ObjectKey, Pick,
+    Routes, Store, Wakeups, Writer, run, run_in_order,
 };
 use berth_committed_resource::{CommittedResourceController, CoresBook, Delays, Limits, Settings};
 use berth_core::SlotKey;
@@ -220,6 +220,7 @@ fn commitments(
         hypervisors: stores.hypervisors.clone(),
         routes: environment.routes.clone(),
         flavor_groups,
+        freezer: freezer(memory, environment),
         scheduler: environment.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: environment.clock.clone(),
@@ -250,6 +251,7 @@ fn slots(
         hypervisors: stores.hypervisors.clone(),
         routes: environment.routes.clone(),
         flavor_groups,
+        freezer: freezer(memory, environment),
         scheduler: environment.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: environment.clock.clone(),
@@ -259,6 +261,11 @@ fn slots(
         settings: slot_settings(environment.configuration),
         wake_slots: wake_slots(memory),
     })
+}
+
+fn freezer(memory: &Memory, environment: &Environment<'_>) -> Freezer {
+    let stores = &memory.stores;
+    Freezer::new(environment.configuration.freeze.clone(), stores.commitments.clone(), stores.reservations.clone())
 }
 
 fn pipeline_conditions(memory: &Memory, environment: &Environment<'_>) -> PipelineController {

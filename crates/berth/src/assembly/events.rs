@@ -141,6 +141,8 @@ fn wake_slots(stores: &Stores, queues: &Queues) {
     let queue = queues.slots.clone();
     stores.reservations.on_change(move |change| wake_all(&queue, wake::by_reservation(change)));
     let (queue, store) = (queues.slots.clone(), stores.reservations.clone());
+    stores.commitments.on_change(move |change| wake_all(&queue, wake::by_commitment(change, &store)));
+    let (queue, store) = (queues.slots.clone(), stores.reservations.clone());
     stores.hypervisors.on_change(move |change: &Change<Hypervisor>| {
         wake_all(&queue, wake::by_hypervisor(change, &store));
     });

@@ -116,6 +116,9 @@ fn of_reservation(reason: reservation::Reason) -> &'static str {
         Reason::MissingSpec => "The data of its type are missing, so nobody can look after it.",
         Reason::InstanceNotFound => "The VM that it keeps room for has not been seen on any host yet.",
         Reason::VmSizeMismatch => "The VM that it keeps room for does not have its new size yet.",
+        Reason::VmSizeUnknown => {
+            "The VM runs where room is kept for it, but nobody can say whether it has its new size."
+        }
     }
 }
 

@@ -64,6 +64,7 @@ impl SlotFacts {
         }
         match &self.outlook.plan.step {
             Step::Nothing => self.resting(),
+            Step::Frozen => "frozen".to_owned(),
             Step::Echo | Step::Verify(_) => "in force".to_owned(),
             Step::Nameless => "no host: it names no flavor".to_owned(),
             Step::Unbind(why) => format!("no host: {}", why.message()),
@@ -126,7 +127,7 @@ impl SlotFacts {
         let slot = &self.outlook.facts.slot;
         match &self.outlook.plan.step {
             Step::Nothing => self.missing(),
-            Step::Echo | Step::Verify(_) => None,
+            Step::Frozen | Step::Echo | Step::Verify(_) => None,
             Step::Nameless => Some(Next::once(
                 "spec.committedResourceReservation.resourceName names a flavor of its group",
                 "a host is looked for; or delete the slot, its commitment makes another one",

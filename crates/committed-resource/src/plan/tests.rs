@@ -27,6 +27,7 @@ pub(crate) fn facts(amount: &str, slots: Vec<Slot>) -> Facts {
         spec: spec(amount),
         accepted: None,
         ready: None,
+        frozen: None,
         belongs_to: None,
         belongs_unread: None,
         served_instead: None,
@@ -142,6 +143,10 @@ impl Scheduler for Room {
     fn in_doubt(&self, _: &SlotKey) {}
 
     fn settled(&self, _: &SlotKey) -> Vec<SlotKey> {
+        Vec::new()
+    }
+
+    fn withdraw(&self, _: &SlotKey) -> Vec<SlotKey> {
         Vec::new()
     }
 

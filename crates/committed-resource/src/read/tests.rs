@@ -3,6 +3,7 @@ use berth_cluster::{
     testing::{applied, failing, filled},
 };
 use berth_crds::{names, testing};
+use berth_telemetry::config::Freeze;
 
 use super::*;
 use crate::plan::tests::Room;
@@ -16,9 +17,11 @@ fn remote() -> ClusterName {
 /// What a commitment at home knows of a slot of its UUID in the remote.
 fn held_in_remote(commitments: &Store<CommittedResource>) -> Holding {
     applied(commitments, &ClusterName::home(), testing::commitment(UUID, "480Gi"));
+    let reservations = filled(RESERVATION_INDEXES, &remote(), [testing::slot(UUID, 0)]);
     let reader = Reader {
         commitments,
-        reservations: &filled(RESERVATION_INDEXES, &remote(), [testing::slot(UUID, 0)]),
+        reservations: &reservations,
+        freezer: &Freezer::new(Freeze::default(), commitments.clone(), reservations.clone()),
         hypervisors: &Store::new(&[]),
         flavor_groups: &FlavorGroupsCache::new(Store::new(&[])),
         scheduler: &Room::of(0),

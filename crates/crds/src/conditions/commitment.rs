@@ -82,6 +82,9 @@ pub const NO_LONGER_ACTIVE: &str = "commitment is no longer active";
 /// Message of [`Reason::Reserving`]: the plan succeeded, slots are still on their way.
 pub const WAITING_FOR_PLACEMENT: &str = "waiting for reservation placement";
 
+/// Message of [`Reason::Reserving`] of a commitment that was frozen before anything was said about it.
+pub const IS_FROZEN: &str = "commitment is frozen";
+
 /// Message of [`Reason::Reserving`] for cores: there is no FlavorGroupCapacity.
 pub const WAITING_FOR_CAPACITY_DATA: &str = "waiting for capacity data";
 

@@ -31,6 +31,7 @@ pub(super) fn facts(target: Option<&str>, status: Option<&str>, ready: Option<Co
     };
     Facts {
         slot,
+        frozen: None,
         confirmed: [].into(),
         vms: [].into(),
         host: HostFact::Exists,

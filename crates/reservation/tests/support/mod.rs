@@ -3,13 +3,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use berth_cluster::{Class, Classified, ClusterMetrics, Events, FlavorGroupsCache, Next, ObjectKey, Routes};
+use berth_cluster::{Class, Classified, ClusterMetrics, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Routes};
 use berth_core::ClusterName;
 use berth_crds::{Condition, Hypervisor, Reservation, conditions};
 use berth_reservation::{Delays, Error, Parts, ReservationController, ReservationMetrics, Settings, wake};
 use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
 use berth_telemetry::{
     clock::{Clock, TokioClock},
+    config::Freeze,
     ids::FreshIds,
     metrics::Metrics,
 };
@@ -167,6 +168,8 @@ fn wake_slots(world: &World) {
     let (queue, stores) = (world.slots.clone(), &world.stores);
     stores.reservations.on_change(move |change| queue.wake_all(wake::by_reservation(change)));
     let (queue, store) = (world.slots.clone(), stores.reservations.clone());
+    stores.commitments.on_change(move |change| queue.wake_all(wake::by_commitment(change, &store)));
+    let (queue, store) = (world.slots.clone(), stores.reservations.clone());
     stores.hypervisors.on_change(move |change| queue.wake_all(wake::by_hypervisor(change, &store)));
     let (queue, store) = (world.slots.clone(), stores.reservations.clone());
     stores.knowledges.on_change(move |_| queue.wake_all(wake::unplaced(&store)));
@@ -182,6 +185,7 @@ fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<Bu
         routes: Routes::home_only(),
         ids: FreshIds::counted(),
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
+        freezer: freezer(world),
         scheduler: world.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: clock.clone(),
@@ -198,4 +202,9 @@ fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<Bu
         },
         wake_slots: world.wake_slots(),
     })
+}
+
+/// Nothing is frozen but by the annotation.
+fn freezer(world: &World) -> Freezer {
+    Freezer::new(Freeze::default(), world.stores.commitments.clone(), world.stores.reservations.clone())
 }

@@ -10,6 +10,7 @@ use super::{facts::Facts, report::amount};
 pub(super) fn words(facts: &Facts) -> String {
     let outlook = &facts.outlook;
     match &outlook.decided.plan.course {
+        Course::Frozen(why) => format!("It is frozen: {why}."),
         Course::Planned => "It begins later: while its state is planned it holds nothing.".to_owned(),
         Course::Over(state) => over(facts, *state),
         Course::Deleting => deleting(facts),
