@@ -7,10 +7,10 @@ mod support;
 use std::{collections::BTreeMap, os::unix::fs::symlink, path::Path, process::Stdio};
 
 use berth_control_plane::ControlPlane;
-use berth_crds::{CommittedResource, Reservation, labels};
+use berth_crds::{CommittedResource, Reservation, conditions::safety, labels};
 use kube::ResourceExt;
 use support::{
-    objects::{host, patient, rejectable, slot_name},
+    objects::{self, host, patient, rejectable, slot_name},
     seen::{Seen, ready},
     waiting::so,
     world::World,
@@ -113,6 +113,8 @@ async fn the_commands_of_the_page_do_what_it_says() {
     reading(&shell, &world, &mut take).await;
     waiting_and_rejected(&shell, &world, &mut take).await;
     hosts(&shell, &world, &mut take).await;
+    frozen(&shell, &world, &mut take).await;
+    play(&shell, take("brake")).await;
     play(&shell, take("forget")).await;
     let seen = world.rest().await;
     assert_eq!(seen.commitment("web-01").unwrap().annotations()[labels::FORGET_CLUSTER], "eu-test-1b");
@@ -182,6 +184,20 @@ async fn hosts(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Vec<
     world.accepted("web-01").await;
     let text = play(shell, take("overbooked")).await;
     assert!(text.contains("Reservations, the largest block first"), "{text}");
+}
+
+async fn frozen(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Vec<Block>) {
+    play(shell, take("freeze")).await;
+    world
+        .until("it says that it is frozen", |seen| {
+            let status = seen.commitment("web-01").unwrap().status.clone().unwrap();
+            so(safety::holds(&status.conditions, safety::FROZEN), || "not yet".to_owned())
+        })
+        .await;
+    world.respec("web-01", serde_json::json!({ "amount": objects::slots(1) })).await;
+    assert_eq!(world.rest().await.slots_of("web-01").len(), 2, "it is left exactly as it is");
+    play(shell, take("unfreeze")).await;
+    assert_eq!(world.accepted("web-01").await.slots_of("web-01").len(), 1);
 }
 
 /// Everything is lost while nobody runs, and comes back as it was.

@@ -6,7 +6,7 @@ mod house;
 
 use std::collections::BTreeSet;
 
-use berth_crds::conditions::{commitment, reservation};
+use berth_crds::conditions::{commitment, reservation, safety};
 
 const PAGE: &str = "docs/operations.md";
 const REASONS: &str = "| Reason | Ready | Means | What to do |";
@@ -49,6 +49,29 @@ fn every_reason_of_a_commitment_is_explained_and_no_other() {
 fn every_reason_of_a_reservation_is_explained_and_no_other() {
     let page = explained("## What a slot says");
     assert_eq!(words(&page), reservation::Reason::ALL.iter().map(|reason| reason.as_str()).collect());
+}
+
+#[test]
+fn every_condition_that_protects_is_explained_and_no_other() {
+    let page = house::text(PAGE);
+    let rows = section(&page, "## What protects an object").lines().filter(|line| line.starts_with("| `"));
+    let words: BTreeSet<String> = rows
+        .flat_map(|line| {
+            let cells: Vec<_> = line.split('|').collect();
+            let words = cells[1..3].iter().flat_map(|cell| cell.split('`').skip(1).step_by(2).map(str::to_owned));
+            words.collect::<Vec<_>>()
+        })
+        .collect();
+    let frozen = [safety::FROZEN, safety::BY_ANNOTATION, safety::BY_ZONE, safety::BY_FLAVOR_GROUP];
+    let braked = [
+        safety::BRAKED,
+        safety::HOST_MISSING,
+        safety::HOST_IN_ANOTHER_ZONE,
+        safety::HOST_OVERBOOKED,
+        safety::SLOTS_OF_WRONG_SHAPE,
+        safety::ORPHANED,
+    ];
+    assert_eq!(words, frozen.into_iter().chain(braked).map(str::to_owned).collect());
 }
 
 #[test]
