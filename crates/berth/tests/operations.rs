@@ -7,7 +7,7 @@ mod support;
 use std::{collections::BTreeMap, os::unix::fs::symlink, path::Path, process::Stdio};
 
 use berth_control_plane::ControlPlane;
-use berth_crds::{CommittedResource, Reservation, conditions::safety, labels};
+use berth_crds::{CommittedResource, Reservation, conditions::safety, labels, testing};
 use kube::ResourceExt;
 use support::{
     objects::{self, host, patient, rejectable, slot_name},
@@ -114,6 +114,8 @@ async fn the_commands_of_the_page_do_what_it_says() {
     waiting_and_rejected(&shell, &world, &mut take).await;
     hosts(&shell, &world, &mut take).await;
     frozen(&shell, &world, &mut take).await;
+    orphans(&shell, &world, &mut take).await;
+    assert_eq!(play(&shell, take("braked")).await.lines().count(), 1, "only the heading");
     play(&shell, take("brake")).await;
     play(&shell, take("forget")).await;
     let seen = world.rest().await;
@@ -198,6 +200,15 @@ async fn frozen(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Vec
     assert_eq!(world.rest().await.slots_of("web-01").len(), 2, "it is left exactly as it is");
     play(shell, take("unfreeze")).await;
     assert_eq!(world.accepted("web-01").await.slots_of("web-01").len(), 1);
+}
+
+/// A slot that somebody else made.
+async fn orphans(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Vec<Block>) {
+    let mut slot = testing::slot("lost-01", 0);
+    slot.metadata.annotations = None;
+    world.create(&slot).await;
+    play(shell, take("orphans")).await;
+    assert!(world.now().await.slots_of("lost-01").is_empty());
 }
 
 /// Everything is lost while nobody runs, and comes back as it was.
