@@ -6,6 +6,7 @@
 
 pub mod cloud;
 pub mod crowd;
+pub mod desk;
 pub mod fake_cluster;
 pub mod http;
 pub mod laws;
@@ -18,5 +19,6 @@ pub mod replicas;
 pub mod scheduler_stub;
 pub mod seen;
 pub mod two_clusters;
+pub mod unreadable;
 pub mod waiting;
 pub mod world;
