@@ -8,6 +8,7 @@ mod faults;
 mod leader_law;
 mod life;
 mod nova;
+mod overbooked;
 mod process;
 mod promises;
 #[path = "../support/recorded.rs"]
