@@ -11,6 +11,7 @@ pub(super) fn words(facts: &Facts) -> String {
     let outlook = &facts.outlook;
     match &outlook.decided.plan.course {
         Course::Frozen(why) => format!("It is frozen: {why}."),
+        Course::Braked(stopped) => format!("The brake holds it back: {stopped}."),
         Course::Planned => "It begins later: while its state is planned it holds nothing.".to_owned(),
         Course::Over(state) => over(facts, *state),
         Course::Deleting => deleting(facts),
