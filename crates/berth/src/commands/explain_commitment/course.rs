@@ -96,7 +96,7 @@ fn rolled_back(facts: &Facts) -> String {
 
 fn reserve(facts: &Facts) -> String {
     let outlook = &facts.outlook;
-    let (total, in_force) = (outlook.decided.plan.slots.total(), facts.in_force());
+    let (total, in_force) = (outlook.decided.plan.slots.total(), facts.staying_in_force());
     if outlook.refused {
         let could = outlook.decided.could_be_placed(&outlook.facts);
         return format!(
@@ -104,7 +104,8 @@ fn reserve(facts: &Facts) -> String {
             shortage(facts)
         );
     }
-    if outlook.report.says.as_ref().is_some_and(|says| says.ready) {
+    let ready = outlook.report.says.as_ref().is_some_and(|says| says.ready);
+    if ready && outlook.decided.plan.slots.is_empty() {
         return format!("{}, which is everything that it wants.", progress(total, total));
     }
     let roomless = facts.slots.iter().filter(|slot| slot.waiting().is_some()).count();

@@ -233,18 +233,33 @@ async fn what_is_frozen_says_why_and_how_to_go_on() {
     assert!(account.slots[0].state.starts_with("frozen: "), "{account:#?}");
 }
 
+/// The operator has said so.
+fn brake(scene: &Scene) {
+    let mark = json!({ "type": "Braked", "status": "True", "reason": "SlotsOfWrongShape", "message": "30 slots",
+                       "lastTransitionTime": "2026-03-01T12:00:00Z" });
+    let object = scene.home.get::<CommittedResource>(&names::commitment(UUID)).unwrap();
+    let mut all = serde_json::to_value(object.status.unwrap().conditions).unwrap();
+    all.as_array_mut().unwrap().push(mark);
+    let patch = json!({ "status": { "conditions": all } });
+    scene.home.edit_status::<CommittedResource>(&names::commitment(UUID), &patch).unwrap();
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_braked_commitment_says_so() {
-    let braked = |scene: &Scene| {
-        let mark = json!({ "type": "Braked", "status": "True", "reason": "SlotsOfWrongShape", "message": "30 slots",
-                           "lastTransitionTime": "2026-03-01T12:00:00Z" });
-        let object = scene.home.get::<CommittedResource>(&names::commitment(UUID)).unwrap();
-        let mut all = serde_json::to_value(object.status.unwrap().conditions).unwrap();
-        all.as_array_mut().unwrap().push(mark);
-        let patch = json!({ "status": { "conditions": all } });
-        scene.home.edit_status::<CommittedResource>(&names::commitment(UUID), &patch).unwrap();
+async fn what_the_brake_holds_back_waits_for_a_confirmation() {
+    let empty = |scene: &Scene| scene.old_slot(0, &json!({ "spec": { "resources": { "memory": "0" } } }));
+    changes(accepted(1).await, empty, "slot commitment-story-1-0 is deleted: it holds no memory").await;
+    changes(accepted(1).await, empty, "Its only slot is not in force yet.").await;
+    changes(accepted(1).await, brake, "BRAKED: too much would be deleted or moved at once").await;
+    let both = |scene: &Scene| {
+        empty(scene);
+        brake(scene);
     };
-    changes(accepted(1).await, braked, "BRAKED: too much would be deleted or moved at once").await;
+    let waits = "once the cause is gone or somebody confirms  slot commitment-story-1-0 is deleted";
+    changes(accepted(1).await, both, waits).await;
+    let mut strict = accepted(1).await;
+    strict.configuration.brake.slots = Some(0);
+    let stopped = "The brake holds it back: at least 1 of 1 slots of zone eu-test-1a would be moved or deleted";
+    changes(strict, empty, stopped).await;
 }
 
 #[tokio::test(start_paused = true)]
