@@ -1,8 +1,11 @@
 //! The sub-commands.
 
 mod amounts;
+mod config;
 mod crds;
+mod crds_check;
 mod explain_host;
+mod log_level;
 mod looking;
 mod output;
 mod schedule;
@@ -10,7 +13,7 @@ mod similar;
 mod table;
 
 use crate::{
-    args::{Arguments, Command, Explain},
+    args::{Arguments, Command, CrdsCommand, Explain},
     error::Error,
     operator,
 };
@@ -21,10 +24,24 @@ pub fn run(arguments: Arguments) -> Result<(), Error> {
         Command::Operator(arguments) => operator::run(&arguments),
         Command::Explain(Explain::Host(arguments)) => explain_host::run(&arguments),
         Command::Schedule(arguments) => schedule::run(&arguments),
-        Command::Crds(arguments) => crds::run(&arguments),
+        Command::Crds(arguments) => match &arguments.command {
+            None => crds::run(&arguments),
+            Some(CrdsCommand::Check(arguments)) => crds_check::run(arguments),
+        },
+        Command::Config(command) => config::run(&command),
+        Command::LogLevel(arguments) => log_level::run(&arguments),
         Command::Version => {
             println!("berth {}", env!("CARGO_PKG_VERSION"));
             Ok(())
         }
+    }
+}
+
+/// `no hosts`, `1 host`, `2 hosts`.
+fn counted(count: usize, what: &str) -> String {
+    match count {
+        0 => format!("no {what}s"),
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
     }
 }

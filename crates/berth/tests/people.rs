@@ -6,25 +6,16 @@ mod support;
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Stdio,
 };
 
 use berth_crds::{Hypervisor, Pipeline, testing};
 use serde_json::{Value, json};
 use support::{
     cloud::Cloud,
+    command::{Ended, berth},
     objects::{OTHER_ZONE, ZONE, host, in_zone},
     world::World,
 };
-use tokio::{io::AsyncWriteExt, process::Command, time::timeout};
-
-/// How a run ended.
-#[derive(Debug)]
-struct Ended {
-    status: i32,
-    stdout: String,
-    stderr: String,
-}
 
 /// What an administrator has beside the binary.
 struct Desk {
@@ -41,19 +32,8 @@ impl Desk {
 
     /// Runs the binary, with this on its standard input.
     async fn berth(&self, arguments: &[&str], input: &str) -> Ended {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
-        command.args(arguments).arg(format!("--kubeconfig={}", self.kubeconfig.display()));
-        command.env_remove("RUST_LOG").env_remove("LOG_LEVEL").kill_on_drop(true);
-        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = piped.spawn().unwrap();
-        // Whoever does not read it has refused something before.
-        let _ = child.stdin.take().unwrap().write_all(input.as_bytes()).await;
-        let ended = timeout(support::waiting::WITHIN, child.wait_with_output()).await.unwrap().unwrap();
-        Ended {
-            status: ended.status.code().unwrap(),
-            stdout: String::from_utf8(ended.stdout).unwrap(),
-            stderr: String::from_utf8(ended.stderr).unwrap(),
-        }
+        let kubeconfig = format!("--kubeconfig={}", self.kubeconfig.display());
+        berth(&[arguments, &[&kubeconfig]].concat(), input).await
     }
 
     async fn shown(&self, arguments: &[&str]) -> String {
