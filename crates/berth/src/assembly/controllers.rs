@@ -284,7 +284,7 @@ fn slots(
     })
 }
 
-fn freezer(memory: &Memory, environment: &Environment<'_>) -> Freezer {
+pub(super) fn freezer(memory: &Memory, environment: &Environment<'_>) -> Freezer {
     let stores = &memory.stores;
     Freezer::new(environment.configuration.freeze.clone(), stores.commitments.clone(), stores.reservations.clone())
 }
