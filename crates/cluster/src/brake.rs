@@ -230,8 +230,8 @@ impl Brake {
     fn refuse(&self, why: &str) {
         warn!(annotation = labels::CONFIRM_DISRUPTION, reason = why, "the confirmation counts as absent");
         let note = format!("the annotation {} counts as absent: {why}", labels::CONFIRM_DISRUPTION);
-        let none = ObjectReference::default();
-        self.tell(&(ClusterName::home(), none), EventKind::Warning, "ConfirmationRefused", note);
+        let nobody = (ClusterName::home(), ObjectReference::default());
+        self.tell(&nobody, EventKind::Warning, "ConfirmationRefused", note);
     }
 
     /// On the Knowledge object, where the confirmation belongs; without one on the object concerned.

@@ -2,7 +2,7 @@
 
 mod foresee;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use berth_cluster::{
     Asker, Brake, Event, EventKind, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Routes, Store, Writer, Written,
@@ -29,6 +29,7 @@ use crate::{
     marks::{changed_marks, mark},
     metrics::CommitmentMetrics,
     object::Origin,
+    pace::Pace,
     plan::{Course, Decided, Limits, Placing, decide},
     read::Reader,
     slot_key,
@@ -49,6 +50,8 @@ pub struct Settings {
     pub delays: Delays,
     /// Which pipeline places the slots of which flavor group.
     pub pipelines: PipelineChoice,
+    /// `slotCreationDelay`: pause between two slots of a commitment, when an external scheduler places them; zero is none.
+    pub slot_creation_delay: Duration,
 }
 
 /// Turns commitments into slots.
@@ -83,6 +86,8 @@ pub struct CommittedResourceController<S, D> {
     pub settings: Settings,
     /// Wakes slots that a host was found for.
     pub wake_slots: WakeSlots,
+    /// When commitments got their last slots.
+    pub pace: Pace,
     /// Counts and gives out cores.
     pub cores: Arc<CoresBook>,
 }
@@ -94,6 +99,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         let _looking = self.cores.looking(&key);
         let Some(seen) = self.commitments.store().get(&key) else {
             self.brake.over(&Asker::of::<CommittedResource>(&key));
+            self.pace.forget(&key);
             return Ok(Next::Done);
         };
         let (decided, outcome) = self.act(&key, &seen).await?;
@@ -128,10 +134,20 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
                 return Ok((hindered, if retry { Err(error.into()) } else { Ok(()) }));
             }
         };
-        let decided = unless_stopped(key, &facts, decided, &self.brake);
+        let decided = self.paced(key, unless_stopped(key, &facts, decided, &self.brake));
         let outcome = self.apply(key, object, &facts, &decided, request_id).await;
         self.tell_refusal(key, &decided, &outcome);
         Ok((decided, outcome))
+    }
+
+    /// With an external scheduler slots may have to be created with a pause between them (U1).
+    fn paced(&self, key: &ObjectKey, decided: Decided) -> Decided {
+        let pause = self.settings.slot_creation_delay;
+        if !decided.later || pause.is_zero() {
+            return decided;
+        }
+        let paced = self.pace.step(key, decided.plan.slots.create.len(), pause);
+        Decided { paced: Some(paced), ..decided }
     }
 
     /// Looks up what earlier writes left in doubt, before anything is decided on it.

@@ -14,6 +14,7 @@ mod marks;
 mod metrics;
 mod object;
 pub mod orphans;
+mod pace;
 mod plan;
 mod read;
 mod served;
@@ -29,6 +30,7 @@ pub use error::Error;
 pub use facts::{Facts, Holding, Ready, Served, Site, Taken};
 pub use ledger::{Claim, Ledger, Place, Verdict};
 pub use metrics::CommitmentMetrics;
+pub use pace::{Pace, Paced};
 pub use plan::{Course, Decided, Finalizer, Leave, Limits, Placing, Plan, decide, plan};
 pub use status::{Delays, Report, Says, report, status};
 

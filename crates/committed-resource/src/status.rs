@@ -67,7 +67,8 @@ pub fn report(after: &Facts, decided: &Decided, delays: Delays, now: Timestamp) 
         _ => None,
     };
     let end = after.spec.end.filter(|_| !matches!(decided.plan.course, Course::Over(_) | Course::Deleting));
-    Report { says, again: again.into_iter().chain(end.and_then(|end| until_over(end, now))).min() }
+    let pause = decided.paced.and_then(|paced| paced.again);
+    Report { says, again: again.into_iter().chain(pause).chain(end.and_then(|end| until_over(end, now))).min() }
 }
 
 /// One second after the end, when it has certainly passed (document 20 section 19 no. 2).

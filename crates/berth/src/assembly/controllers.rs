@@ -7,7 +7,7 @@ use berth_cluster::{
     ObjectKey, Pick, Routes, Store, Wakeups, Writer, run, run_in_order,
 };
 use berth_committed_resource::{
-    CommittedResourceController, CoresBook, Delays, Limits, Settings,
+    CommittedResourceController, CoresBook, Delays, Limits, Pace, Settings,
     orphans::{self, OrphanController, OrphanParts},
 };
 use berth_core::SlotKey;
@@ -246,6 +246,7 @@ fn commitments(
         metrics: environment.metrics.commitments.clone(),
         ids: environment.ids.clone(),
         settings: commitment_settings(environment.configuration),
+        pace: Pace::default(),
         wake_slots: wake_slots(memory),
         cores: cores(memory, environment),
     }
@@ -344,6 +345,7 @@ fn commitment_settings(configuration: &Configuration) -> Settings {
         limits: Limits { max_new_slots: keys.max_slots_per_commitment.map(u64::from) },
         delays: Delays { retry: keys.requeue_interval_retry, cap: keys.max_requeue_interval },
         pipelines: pipelines(configuration),
+        slot_creation_delay: keys.slot_creation_delay,
     }
 }
 

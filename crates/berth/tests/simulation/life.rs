@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Commitments and hosts that may exist at a time.
-const COMMITMENTS: usize = 6;
+pub const COMMITMENTS: usize = 6;
 const HOSTS: usize = 8;
 
 /// One thing that happens.
@@ -103,7 +103,7 @@ pub async fn calm_life(world: &mut World, acts: usize, longest: Duration) {
 }
 
 /// One of these things happens.
-fn act(world: &mut World, acts: &[Act]) {
+pub fn act(world: &mut World, acts: &[Act]) {
     let act = acts[world.random.below(acts.len())];
     let mut random = Random::new(world.random.draw());
     match act {

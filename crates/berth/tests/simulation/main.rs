@@ -5,6 +5,7 @@
 mod churn;
 mod endpoint;
 mod faults;
+mod freeze;
 mod leader_law;
 mod life;
 mod nova;

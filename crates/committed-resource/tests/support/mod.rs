@@ -8,7 +8,8 @@ use berth_cluster::{
     Brake, BrakeParts, Class, Classified, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Routes,
 };
 use berth_committed_resource::{
-    CommitmentMetrics, CommittedResourceController, CoresBook, Delays, Error, Limits, Settings, wake as commitment_wake,
+    CommitmentMetrics, CommittedResourceController, CoresBook, Delays, Error, Limits, Pace, Settings,
+    wake as commitment_wake,
 };
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Condition, Reservation, conditions, names};
@@ -242,7 +243,9 @@ fn commitments(
             limits: Limits::default(),
             delays: Delays { retry: Duration::from_secs(30), cap: Duration::from_secs(1800) },
             pipelines: PipelineChoice::default(),
+            slot_creation_delay: Duration::ZERO,
         },
+        pace: Pace::default(),
         wake_slots: world.wake_slots(),
         cores: Arc::new(CoresBook::new(
             stores.commitments.clone(),
