@@ -75,6 +75,11 @@ impl Controllers {
         }
     }
 
+    /// What counts cores for commitments.
+    pub fn cores(&self) -> &Arc<CoresBook> {
+        &self.commitments.cores
+    }
+
     /// The work of those that are enabled, until `stop`. To be begun when the stores have synced.
     pub fn work(
         &self,

@@ -25,8 +25,12 @@ const REST: Duration = Duration::from_secs(45 * 60);
 const PATIENCE: Duration = Duration::from_secs(8 * 3600);
 
 /// The kinds that live in the cluster of their zone.
-const ROUTED: [&str; 3] =
-    ["kvm.cloud.sap/v1/Hypervisor", "cortex.cloud/v1alpha1/Reservation", "cortex.cloud/v1alpha1/CommittedResource"];
+const ROUTED: [&str; 4] = [
+    "kvm.cloud.sap/v1/Hypervisor",
+    "cortex.cloud/v1alpha1/Reservation",
+    "cortex.cloud/v1alpha1/CommittedResource",
+    "cortex.cloud/v1alpha1/FlavorGroupCapacity",
+];
 
 pub struct World {
     pub home: Server,
@@ -190,6 +194,7 @@ impl World {
         let wrong = (self.judge.broken(), self.judge.broken_at_rest());
         assert!(wrong.0.is_empty() && wrong.1.is_empty(), "{wrong:#?}\n{}", self.last_writes(40));
         assert_eq!(process.holds(), (0, 0, Vec::new()), "claims, entries, and hosts whose sums have drifted");
+        assert!(process.has_given_out_what_it_decided(), "cores are held for what nobody shows");
         process.crash();
         let again = self.start("again");
         self.rests().await;
