@@ -79,10 +79,16 @@ async fn document_20_section_19_no_10a_two_commitments_for_one_headroom() {
     let first = one.await;
     // No. 10 e: the total grows, and somebody is served at once.
     world.edit_status::<FlavorGroupCapacity>(&counting(), of(120)).await;
-    world.until("two are accepted", |seen| so(reasons(seen) == ["Accepted", "Accepted", "Reserving"], || "no".to_owned())).await;
+    world
+        .until("two are accepted", |seen| {
+            so(reasons(seen) == ["Accepted", "Accepted", "Reserving"], || "no".to_owned())
+        })
+        .await;
     // What somebody gives up goes to who waits.
     world.delete_commitment(&first).await;
-    world.until("both are accepted", |seen| so(reasons(seen) == ["Accepted", "Accepted"], || "not yet".to_owned())).await;
+    world
+        .until("both are accepted", |seen| so(reasons(seen) == ["Accepted", "Accepted"], || "not yet".to_owned()))
+        .await;
     // No. 10 d: a total that shrinks takes nothing back.
     world.edit_status::<FlavorGroupCapacity>(&counting(), of(1)).await;
     world.create(&cores("late-comer-1", 1)).await;

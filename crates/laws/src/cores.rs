@@ -106,7 +106,8 @@ fn total<'a>(snapshot: &'a Snapshot, place: &Place) -> Option<(&'a Key, i128)> {
 fn counts(snapshot: &Snapshot, key: &Key, object: &CommittedResource, newest: Option<&Time>) -> bool {
     let wanted = [CommitmentState::Pending, CommitmentState::Guaranteed, CommitmentState::Confirmed];
     let ended = object.spec.end_time.as_ref().is_some_and(|end| newest.is_some_and(|newest| end <= newest));
-    let served = snapshot.served(&object.spec.commitment_uuid).iter().any(|(served, _)| *served == key);
+    // Before one of two objects in two clusters says that the other is served, nobody can tell which one is.
+    let served = matches!(&snapshot.served(&object.spec.commitment_uuid)[..], [(served, _)] if *served == key);
     wanted.contains(&object.spec.state)
         && object.metadata.deletion_timestamp.is_none()
         && !ended

@@ -59,7 +59,6 @@ fn of_two_objects_with_a_uuid_and_of_two_about_a_place_one_counts() {
     let mut duplicate = cores("first-1", 50);
     duplicate.metadata.name = Some("another".to_owned());
     world.commitments.push((home(), duplicate));
-    world.commitments.push(("far".into(), cores("first-1", 60)));
     world.capacities.push((home(), capacity("zero", 0)));
     assert_eq!(always(&world.snapshot(), &Outside::default()), []);
     world.capacities.push((home(), capacity("before", 59)));
@@ -68,6 +67,18 @@ fn of_two_objects_with_a_uuid_and_of_two_about_a_place_one_counts() {
         broken.iter().map(|one| (one.law, &*one.object.name)).collect::<Vec<_>>(),
         [(Law::CoresOversold, "before")]
     );
+}
+
+#[test]
+fn u14_of_two_objects_in_two_clusters_none_counts_before_one_says_which() {
+    let mut world = world();
+    world.capacities[0].1 = capacity("capacity", 59);
+    world.commitments.push(("far".into(), cores("first-1", 1)));
+    let broken = |world: &World| always(&world.snapshot(), &Outside::default()).len();
+    assert_eq!(broken(&world), 0);
+    let far = world.commitments[1].1.status.as_mut().unwrap();
+    far.conditions = vec![condition(Status::False, "DuplicateUUID", "")];
+    assert_eq!(broken(&world), 1);
 }
 
 /// A snapshot that follows what happens.
