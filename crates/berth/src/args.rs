@@ -8,7 +8,9 @@ use clap::{Args, Parser, Subcommand};
 
 mod people;
 
-pub use people::{Explain, HostArguments, Output, RequestSource, ScheduleArguments};
+pub use people::{
+    CommitmentArguments, Explain, HostArguments, Output, RequestSource, ScheduleArguments, SlotArguments,
+};
 
 /// Keeps a berth free for every commitment: turns committed resources into reservation slots on hypervisors.
 #[derive(Debug, Parser)]
@@ -43,6 +45,9 @@ pub struct CrdsArguments {
     pub directory: Option<PathBuf>,
 }
 
+/// Where the APIs are served unless something else is said.
+pub(crate) const DEFAULT_API_ADDRESS: &str = ":8080";
+
 /// Arguments of `berth operator`.
 #[derive(Debug, Args)]
 pub struct OperatorArguments {
@@ -53,7 +58,7 @@ pub struct OperatorArguments {
     #[arg(long, value_name = "ADDRESS", default_value = ":8081")]
     pub health_probe_bind_address: String,
     /// Address of the APIs, such as the scheduler's for Nova; 0 switches them off.
-    #[arg(long, value_name = "ADDRESS", default_value = ":8080")]
+    #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_API_ADDRESS)]
     pub api_bind_address: String,
     /// Address of /metrics; 0 switches it off.
     #[arg(long, value_name = "ADDRESS", default_value = "0")]

@@ -33,6 +33,9 @@ pub const RESERVATION_BY_VM: Index<Reservation> = Index { name: "vm", keys: vms_
 /// Reservations of every type by the hosts that they are on: `spec.targetHost` and `status.host`.
 pub const RESERVATION_BY_HOST: Index<Reservation> = Index { name: "host", keys: hosts_of };
 
+/// In-flight reservations by the VM that they hold room for: `spec.inFlightReservation.vmID`.
+pub const RESERVATION_BY_FLIGHT: Index<Reservation> = Index { name: "flight", keys: flight_of };
+
 /// Hosts by the VMs that run on them: the ids in `status.instances`.
 pub const HYPERVISOR_BY_VM: Index<Hypervisor> = Index { name: "vm", keys: instances_of };
 
@@ -45,7 +48,7 @@ pub const CAPACITY_INDEXES: &[Index<FlavorGroupCapacity>] = &[CAPACITY_BY_PLACE]
 
 /// All indexes of Reservation.
 pub const RESERVATION_INDEXES: &[Index<Reservation>] =
-    &[RESERVATION_BY_COMMITMENT, RESERVATION_BY_VM, RESERVATION_BY_HOST];
+    &[RESERVATION_BY_COMMITMENT, RESERVATION_BY_VM, RESERVATION_BY_HOST, RESERVATION_BY_FLIGHT];
 
 /// All indexes of Hypervisor.
 pub const HYPERVISOR_INDEXES: &[Index<Hypervisor>] = &[HYPERVISOR_BY_VM];
@@ -70,6 +73,11 @@ fn commitment_of(reservation: &Reservation) -> Vec<String> {
 fn vms_of(reservation: &Reservation) -> Vec<String> {
     let slot = reservation.spec.committed_resource_reservation.as_ref();
     slot.map(|slot| slot.allocations.keys().cloned().collect()).unwrap_or_default()
+}
+
+fn flight_of(reservation: &Reservation) -> Vec<String> {
+    let flight = reservation.spec.in_flight_reservation.as_ref();
+    flight.and_then(|flight| flight.vm_id.clone()).into_iter().collect()
 }
 
 fn hosts_of(reservation: &Reservation) -> Vec<String> {
@@ -106,6 +114,14 @@ mod tests {
         assert_eq!((RESERVATION_BY_COMMITMENT.keys)(&slot), ["c-1"]);
         assert_eq!((RESERVATION_BY_VM.keys)(&slot), ["vm-1"]);
         assert_eq!((RESERVATION_BY_HOST.keys)(&slot), ["h1", "h2"]);
+    }
+
+    #[test]
+    fn an_in_flight_reservation_is_found_by_its_vm() {
+        let mut flight = Reservation::default();
+        assert!((RESERVATION_BY_FLIGHT.keys)(&flight).is_empty());
+        flight.spec.in_flight_reservation.get_or_insert_default().vm_id = Some("vm-1".to_owned());
+        assert_eq!((RESERVATION_BY_FLIGHT.keys)(&flight), ["vm-1"]);
     }
 
     #[test]

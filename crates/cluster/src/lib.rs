@@ -5,6 +5,7 @@
 //! ([`Writer`]), so that an own write is visible at once. Controllers ([`run`]) get keys, look into stores, and write
 //! through writers, whose writes a [`Fence`] holds back when another process may lead ([`Election`]). Every key has its cluster in it; one cluster is the case with one entry.
 
+mod admission;
 mod answers;
 mod chain;
 mod class;
@@ -16,6 +17,7 @@ mod difference;
 mod events;
 mod fitness;
 mod flavor_groups;
+mod freeze;
 mod guarded;
 mod gvk;
 pub mod indexes;
@@ -34,6 +36,7 @@ pub mod testing;
 mod watch;
 mod write;
 
+pub use admission::{Fault, Refused, Tried, Untried, refuses, try_stored};
 pub use chain::chain;
 pub use class::{Class, Classified};
 pub use clusters::Clusters;
@@ -44,6 +47,7 @@ pub use difference::difference;
 pub use events::{Event, EventKind, Events};
 pub use fitness::{Fitness, watch_fitness};
 pub use flavor_groups::{FlavorGroupsCache, FlavorGroupsError, KnownFlavorGroups};
+pub use freeze::{Freezer, Frozen};
 pub use guarded::Guarded;
 pub use key::ObjectKey;
 pub use kind::{Kind, kind_name};
@@ -53,7 +57,7 @@ pub use metrics::{
     WriteMetrics,
 };
 pub use preflight::{Need, Preflight, Verb, preflight};
-pub use read_once::{Listed, ReadError};
+pub use read_once::{Listed, ReadError, leave_out};
 pub use routing::{RouteError, Routes};
 pub use store::{Change, Complete, Completeness, Entry, Index, Malformed, Partial, Store, Whole};
 pub use watch::{feed, feed_optional};

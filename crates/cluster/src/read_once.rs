@@ -1,13 +1,15 @@
 //! All objects of a kind, read once: for commands that look at a cluster and end. It decides how long that may take; an
 //! operator follows its clusters instead (`watch`).
 
-use std::time::Duration;
+use std::{fmt::Debug, time::Duration};
 
 use berth_core::ClusterName;
 use kube::{
     Api,
     api::{ListParams, ObjectList},
+    core::Status,
 };
+use serde::de::DeserializeOwned;
 use thiserror::Error;
 use tokio::time::timeout;
 
@@ -42,11 +44,9 @@ pub struct Listed<K> {
 impl<K: Kind> Listed<K> {
     /// Reads all objects of a kind as they are now (a consistent read), within a minute.
     pub async fn read(cluster: &Cluster) -> Result<Self, ReadError> {
-        let failed =
-            |(why, not_served)| ReadError { cluster: cluster.name.clone(), kind: kind_name::<K>(), why, not_served };
         let objects = match timeout(WHOLE, pages(&Api::all(cluster.client.clone()))).await {
-            Ok(read) => read.map_err(failed)?,
-            Err(_) => return Err(failed((silence(WHOLE), false))),
+            Ok(read) => read.map_err(|failure| failure.of::<K>(cluster))?,
+            Err(_) => return Err(Failure::silence(WHOLE).of::<K>(cluster)),
         };
         Ok(Self { cluster: cluster.name.clone(), objects })
     }
@@ -62,34 +62,76 @@ impl<K: Kind> Listed<K> {
     }
 }
 
-/// Why, and whether the kind is not served.
-type Failure = (String, bool);
+/// The objects of a kind in this cluster could not be read: whoever asks the store is told why, and decides nothing that
+/// rests on them.
+pub fn leave_out<K: Kind>(store: &Store<K>, cluster: &ClusterName, why: &str) {
+    store.join(cluster);
+    store.failing(cluster, Some(why.to_owned()));
+}
+
+/// Why a page could not be read.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// In words for people.
+    pub(crate) why: String,
+    /// The code of the answer, if there was one.
+    pub(crate) code: Option<u16>,
+}
+
+impl Failure {
+    /// The API server has answered, but not with what was wanted.
+    pub(crate) fn answered(status: &Status) -> Self {
+        Self { why: words(status), code: Some(status.code) }
+    }
+
+    /// There was no answer.
+    pub(crate) fn unanswered(error: &kube::Error) -> Self {
+        let why = match error {
+            kube::Error::Service(cause) => format!("the API server does not answer: {}", chain(&**cause)),
+            error => chain(error),
+        };
+        Self { why, code: None }
+    }
+
+    /// What was said already.
+    pub(crate) fn said(why: String) -> Self {
+        Self { why, code: None }
+    }
+
+    fn silence(within: Duration) -> Self {
+        Self::said(format!("no list within {} s", within.as_secs()))
+    }
+
+    /// What it means for a kind.
+    pub(crate) fn of<K: Kind>(self, cluster: &Cluster) -> ReadError {
+        let not_served = self.code == Some(404);
+        ReadError { cluster: cluster.name.clone(), kind: kind_name::<K>(), why: self.why, not_served }
+    }
+}
 
 async fn pages<K: Kind>(api: &Api<Guarded<K>>) -> Result<Vec<Guarded<K>>, Failure> {
-    let mut params = ListParams::default().limit(PAGE);
+    let mut token = None;
     let mut all = Vec::new();
     loop {
-        let page = page(api, &params).await?;
-        all.extend(page.items);
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => params = ListParams::default().limit(PAGE).continue_token(&token),
-            None => return Ok(all),
+        let read = page(api, token.as_deref()).await?;
+        all.extend(read.items);
+        token = read.metadata.continue_.filter(|token| !token.is_empty());
+        if token.is_none() {
+            return Ok(all);
         }
     }
 }
 
-async fn page<K: Kind>(api: &Api<Guarded<K>>, params: &ListParams) -> Result<ObjectList<Guarded<K>>, Failure> {
-    match timeout(READ_DEADLINE, api.list(params)).await {
+/// The first page of all objects, or the one that `token` continues with.
+pub(crate) async fn page<T: Clone + DeserializeOwned + Debug>(
+    api: &Api<T>,
+    token: Option<&str>,
+) -> Result<ObjectList<T>, Failure> {
+    let params = ListParams { continue_token: token.map(str::to_owned), ..ListParams::default().limit(PAGE) };
+    match timeout(READ_DEADLINE, api.list(&params)).await {
         Ok(Ok(page)) => Ok(page),
-        Ok(Err(kube::Error::Api(status))) => Err((words(&status), status.code == 404)),
-        Ok(Err(kube::Error::Service(cause))) => {
-            Err((format!("the API server does not answer: {}", chain(&*cause)), false))
-        }
-        Ok(Err(error)) => Err((chain(&error), false)),
-        Err(_) => Err((silence(READ_DEADLINE), false)),
+        Ok(Err(kube::Error::Api(status))) => Err(Failure::answered(&status)),
+        Ok(Err(error)) => Err(Failure::unanswered(&error)),
+        Err(_) => Err(Failure::silence(READ_DEADLINE)),
     }
-}
-
-fn silence(within: Duration) -> String {
-    format!("no list within {} s", within.as_secs())
 }

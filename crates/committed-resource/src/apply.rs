@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{Guard, ObjectKey, Whole, WriteError, Writer, Written, indexes::RESERVATION_BY_COMMITMENT};
+use berth_cluster::{
+    Freezer, Guard, ObjectKey, Whole, WriteError, Writer, Written, indexes::RESERVATION_BY_COMMITMENT,
+};
 use berth_core::{HostName, SlotName, planner};
 use berth_crds::{CommittedResource, Reservation, labels};
 use berth_scheduler::Scheduler;
@@ -15,6 +17,7 @@ use crate::{
     facts::Facts,
     object::{self, Origin},
     plan::{Decided, Finalizer, Leave, Plan},
+    read::is_slot,
 };
 
 /// Writes of one plan that are under way at once.
@@ -26,6 +29,8 @@ pub(crate) struct Apply<'a, S> {
     pub(crate) commitments: &'a Writer<CommittedResource>,
     pub(crate) reservations: &'a Writer<Reservation>,
     pub(crate) scheduler: &'a S,
+    pub(crate) freezer: &'a Freezer,
+    pub(crate) commitment: &'a CommittedResource,
     pub(crate) origin: Origin,
 }
 
@@ -49,9 +54,15 @@ impl<S: Scheduler> Apply<'_, S> {
         let placed = slots.create.iter().zip(decided.hosts.iter().map(Option::as_ref));
         all(placed.map(|(new, host)| self.create(decided, new, host).boxed()).collect()).await?;
         if decided.plan.finalizer == Finalizer::Remove && self.nothing_is_left(facts) {
+            self.may_go_on()?;
             self.commitments.remove_finalizer(self.key, object, labels::RELEASE_SLOTS).await?;
         }
         Ok(())
+    }
+
+    /// Whoever freezes a commitment in the middle of its apply finds no write that was not under way (U57).
+    fn may_go_on(&self) -> Result<(), Error> {
+        if self.freezer.commitment(self.commitment).is_some() { Err(Error::Frozen) } else { Ok(()) }
     }
 
     /// A commitment that has gone meanwhile must not get slots: nobody would ever release them.
@@ -63,10 +74,12 @@ impl<S: Scheduler> Apply<'_, S> {
     }
 
     /// A slot with finalizers of others is still there after its deletion: then ours stays, too (D1). What a duplicate
-    /// shows, and what is known of a cluster that a person has given up, does not count.
+    /// shows, what is known of a cluster that a person has given up, and Reservations of other types that name the
+    /// commitment in old data, do not count.
     fn nothing_is_left(&self, facts: &Facts) -> bool {
-        let slots = self.reservations.store().select(&RESERVATION_BY_COMMITMENT, facts.spec.uuid.as_str());
-        facts.served_instead.is_some() || slots.iter().all(|slot| facts.forgotten.contains(&slot.key.cluster))
+        let named = self.reservations.store().select(&RESERVATION_BY_COMMITMENT, facts.spec.uuid.as_str());
+        let mut slots = named.iter().filter(|entry| is_slot(&entry.object));
+        facts.served_instead.is_some() || slots.all(|slot| facts.forgotten.contains(&slot.key.cluster))
     }
 
     /// A slot that is released because it is empty must still be so.
@@ -81,6 +94,7 @@ impl<S: Scheduler> Apply<'_, S> {
     async fn delete(&self, name: &SlotName, guard: Guard, whole: &Whole<Reservation>) -> Result<(), Error> {
         let key = ObjectKey::new(whole.cluster().clone(), name.as_str());
         let Some(seen) = self.reservations.store().get(&key) else { return Ok(()) };
+        self.may_go_on()?;
         Ok(self.reservations.delete(&key, &seen, guard, whole).await?)
     }
 
@@ -89,6 +103,7 @@ impl<S: Scheduler> Apply<'_, S> {
         let (Some(old), Some(target)) = (self.reservations.store().get(&key), &decided.plan.target) else {
             return Ok(());
         };
+        self.may_go_on()?;
         let new = object::updated(&old, target, update.size, &self.origin);
         let guard = if old.spec.resources == new.spec.resources { Guard::None } else { Guard::Version };
         let written = self.reservations.patch(&key, &old, &new, guard).await;
@@ -100,6 +115,7 @@ impl<S: Scheduler> Apply<'_, S> {
 
     async fn create(&self, decided: &Decided, new: &planner::NewSlot, host: Option<&HostName>) -> Result<(), Error> {
         let Some(target) = &decided.plan.target else { return Ok(()) };
+        self.may_go_on()?;
         let object = object::created(target, new, host, &self.origin);
         let key = object_key(&decided.plan, &new.name);
         let written = self.reservations.create(&key.cluster, &object).await;

@@ -1,8 +1,12 @@
 //! The controller: read, plan, decide, apply, report, write (architecture section 3).
 
+mod foresee;
+
 use std::sync::Arc;
 
-use berth_cluster::{Event, EventKind, Events, FlavorGroupsCache, Next, ObjectKey, Routes, Store, Writer, Written};
+use berth_cluster::{
+    Event, EventKind, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Routes, Store, Writer, Written,
+};
 use berth_crds::{
     CommittedResource, Condition, Hypervisor, Reservation,
     conditions::{
@@ -21,6 +25,7 @@ use crate::{
     cores::CoresBook,
     error::Error,
     facts::Facts,
+    marks::{changed_marks, mark},
     metrics::CommitmentMetrics,
     object::Origin,
     plan::{Course, Decided, Limits, Placing, decide},
@@ -28,6 +33,8 @@ use crate::{
     slot_key,
     status::{Delays, Says, report, status},
 };
+
+pub use foresee::Outlook;
 
 /// A commitment with more new slots says that it is on its way before they are created, not after.
 const LONG_APPLY: usize = 32;
@@ -55,6 +62,8 @@ pub struct CommittedResourceController<S, D> {
     pub routes: Routes,
     /// The flavor groups.
     pub flavor_groups: FlavorGroupsCache,
+    /// Knows what is left as it is (U57).
+    pub freezer: Freezer,
     /// Finds hosts.
     pub scheduler: Arc<S>,
     /// Names of domains.
@@ -143,6 +152,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             reservations: self.reservations.store(),
             hypervisors: &self.hypervisors,
             flavor_groups: &self.flavor_groups,
+            freezer: &self.freezer,
             scheduler: &*self.scheduler,
             routes: &self.routes,
             cores: &self.cores,
@@ -150,6 +160,9 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
     }
 
     async fn decide(&self, facts: &mut Facts, request_id: &str) -> Result<Decided, SchedulerError> {
+        if let Some(why) = &facts.frozen {
+            return Ok(Decided::idle(Course::Frozen(why.clone())));
+        }
         let placing = Placing {
             pipeline: pipeline_for(&facts.spec.group, &self.settings.pipelines).to_owned(),
             domain_name: self.domain_names.resolve(&facts.spec.domain).await?,
@@ -184,7 +197,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         }
         debug!(plan = %decided.plan.slots, request_id, "applying");
         if decided.plan.course == Course::Reserve && decided.plan.slots.create.len() > LONG_APPLY {
-            self.write(key, object, &Says::waiting()).await?;
+            self.write(key, object, Some(&Says::waiting()), facts).await?;
         }
         let newest = self.commitments.store().get(key).unwrap_or_else(|| object.clone());
         let rolls_back = decided.plan.course == Course::RolledBack;
@@ -194,6 +207,8 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             commitments: &self.commitments,
             reservations: &self.reservations,
             scheduler: &*self.scheduler,
+            freezer: &self.freezer,
+            commitment: object,
             origin: Origin { request_id, commitment_uid: object.uid().unwrap_or_default(), creator },
         };
         let outcome = apply.run(&newest, facts, decided).await;
@@ -214,23 +229,34 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
     async fn report(&self, key: &ObjectKey, object: &CommittedResource, decided: &Decided) -> Result<Next, Error> {
         let after = self.reader().facts(key, object);
         let report = report(&after, decided, self.settings.delays, self.clock.now());
-        if let Some(says) = &report.says {
-            self.write(key, object, says).await?;
-        }
+        self.write(key, object, report.says.as_ref(), &after).await?;
         Ok(report.again.map_or(Next::Done, Next::After))
     }
 
-    async fn write(&self, key: &ObjectKey, old: &CommittedResource, says: &Says) -> Result<(), Error> {
+    async fn write(
+        &self,
+        key: &ObjectKey,
+        old: &CommittedResource,
+        says: Option<&Says>,
+        facts: &Facts,
+    ) -> Result<(), Error> {
         let mut new = old.clone();
-        new.status = Some(status(old, says, self.clock.now()));
+        let now = self.clock.now();
+        new.status = says.map(|says| status(old, says, now)).or(new.status);
+        mark(&mut new, facts, now);
         if let Written::Changed(written) = self.commitments.patch_status(key, old, &new).await? {
             self.tell(key, old, &written);
         }
         Ok(())
     }
 
-    /// One event per change of the reason, except for the first `Reserving` (U39).
+    /// One event per change of the reason, except for the first `Reserving` (U39), and one for each mark that comes or
+    /// goes.
     fn tell(&self, key: &ObjectKey, old: &CommittedResource, new: &CommittedResource) {
+        for event in changed_marks(old, new) {
+            info!(commitment = %key.name, reason = event.reason, message = event.note, "commitment marked");
+            self.events.publish(&key.cluster, &new.object_ref(&()), event);
+        }
         let ready = |object: &CommittedResource| conditions::ready(&object.status.as_ref()?.conditions).cloned();
         let (before, Some(after)) = (ready(old), ready(new)) else { return };
         let first = before.is_none() && after.reason == Reason::Reserving.as_str();

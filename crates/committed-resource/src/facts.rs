@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use berth_cluster::{ObjectKey, Whole};
+use berth_cluster::{Frozen, ObjectKey, Whole};
 use berth_core::{
     ClusterName, HostName, Resources, SlotName,
     commitment::{Spec, State},
@@ -28,6 +28,8 @@ pub struct Facts {
     pub name: String,
     /// The cluster that holds it.
     pub cluster: ClusterName,
+    /// Why it is left exactly as it is (U57).
+    pub frozen: Option<Frozen>,
     /// The cluster of its zone, when that is another one (D1).
     pub belongs_to: Option<ClusterName>,
     /// Why nobody knows what commitments there are in that cluster, if so: one of them may be served in its place.
@@ -181,11 +183,12 @@ impl Facts {
         self.ready.as_ref().is_some_and(|ready| ready.status == ConditionStatus::True)
     }
 
-    /// The reason of a commitment that was over before: a clock that is set back does not bring it to life (U38).
+    /// The reason of a commitment that was over before: a clock that is set back does not bring it to life (U38). Where
+    /// old data repeats the state that a commitment had when its end came, it has expired.
     pub fn was_over(&self) -> Option<State> {
         match self.verdict()?.reason? {
             Reason::Inactive(CommitmentState::Superseded) => Some(State::Superseded),
-            Reason::Inactive(CommitmentState::Expired) => Some(State::Expired),
+            Reason::Inactive(_) => Some(State::Expired),
             _ => None,
         }
     }

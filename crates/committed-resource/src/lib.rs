@@ -9,6 +9,7 @@ mod cores;
 mod error;
 mod facts;
 mod ledger;
+mod marks;
 mod metrics;
 mod object;
 mod plan;
@@ -20,7 +21,7 @@ pub mod wake;
 use berth_cluster::ObjectKey;
 use berth_core::SlotKey;
 
-pub use controller::{CommittedResourceController, Settings};
+pub use controller::{CommittedResourceController, Outlook, Settings};
 pub use cores::{Capacity, CoresBook, WakeCommitments};
 pub use error::Error;
 pub use facts::{Facts, Holding, Ready, Served, Site, Taken};

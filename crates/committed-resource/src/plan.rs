@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use berth_cluster::{ObjectKey, Whole};
+use berth_cluster::{Frozen, ObjectKey, Whole};
 use berth_core::{
     ClusterName, GroupName, HostName, SlotKey, SlotName, Zone,
     commitment::{Phase, ResourceType, Spec, State},
@@ -55,6 +55,8 @@ pub struct Leave {
 /// Where a commitment stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Course {
+    /// It is left exactly as it is, whatever else is true of it (U57).
+    Frozen(Frozen),
     /// It begins later and holds nothing.
     Planned,
     /// It is over and holds nothing.
@@ -145,6 +147,9 @@ pub struct Placing {
 
 /// Plans a look at `now`.
 pub fn plan(facts: &Facts, limits: Limits, now: Timestamp) -> Plan {
+    if let Some(why) = &facts.frozen {
+        return Plan::idle(Course::Frozen(why.clone()));
+    }
     if facts.deleting {
         return deletion(facts);
     }
@@ -162,11 +167,15 @@ pub fn plan(facts: &Facts, limits: Limits, now: Timestamp) -> Plan {
 }
 
 fn wanted(facts: &Facts, limits: Limits) -> Plan {
-    match (&facts.belongs_to, &facts.spec.resource) {
+    let plan = match (&facts.belongs_to, &facts.spec.resource) {
         (Some(cluster), _) => Plan::idle(Course::WrongCluster(cluster.clone())),
         (None, ResourceType::Cores) => cores(facts),
         (None, ResourceType::Memory) => memory(facts, limits),
-    }
+    };
+    // Slots of old data may lack it, whatever else can be done for their commitment (U50).
+    let holds = !plan.slots.create.is_empty() || facts.all_slots().next().is_some();
+    let finalizer = if holds && !facts.has_finalizer { Finalizer::Add } else { Finalizer::Leave };
+    Plan { finalizer, ..plan }
 }
 
 impl Plan {
@@ -241,6 +250,10 @@ fn memory(facts: &Facts, limits: Limits) -> Plan {
         Err(course) => return Plan::idle(course),
     };
     if let Err(error) = facts.spec.validate() {
+        if facts.is_accepted() {
+            // Whoever accepted it knew fewer rules. It holds what it holds, and nothing can be planned for it.
+            return Plan::idle(Course::Settled);
+        }
         return Plan::idle(Course::Refused { text: error.to_string(), retry: false, limit: None });
     }
     let max_new_slots = limits.max_new_slots.filter(|_| facts.may_reject());
@@ -257,16 +270,18 @@ fn memory(facts: &Facts, limits: Limits) -> Plan {
 }
 
 /// Keeps up what was accepted before. Without an accepted spec of memory there are no slots to keep; with one that cannot
-/// be planned now they stay as they are (document 20 section 19 no. 4).
+/// be planned, now or ever, they stay as they are (document 20 section 19 no. 4).
 fn rolled_back(facts: &Facts) -> Plan {
     let place = match place_of(facts, &facts.accepted_site) {
         Ok(place) => place,
         Err(course) => return Plan::idle(course),
     };
-    let is_sound = |spec: &&Spec| spec.resource == ResourceType::Memory && spec.validate().is_ok();
-    let Some(accepted) = facts.accepted.as_ref().filter(is_sound) else {
+    let Some(accepted) = facts.accepted.as_ref().filter(|spec| spec.resource == ResourceType::Memory) else {
         return Plan { leave: leave_own(facts), ..Plan::idle(Course::RolledBack) };
     };
+    if accepted.validate().is_err() {
+        return Plan::idle(Course::RolledBack);
+    }
     match slots(facts, accepted, place, None) {
         Ok((target, slots)) => with_slots(facts, Course::RolledBack, target, slots, place.whole),
         Err(_) => Plan::idle(Course::RolledBack),
@@ -274,10 +289,9 @@ fn rolled_back(facts: &Facts) -> Plan {
 }
 
 fn with_slots(facts: &Facts, course: Course, target: Target, slots: SlotPlan, whole: &Whole<Reservation>) -> Plan {
-    let holds = !slots.create.is_empty() || facts.all_slots().next().is_some();
-    let finalizer = if holds && !facts.has_finalizer { Finalizer::Add } else { Finalizer::Leave };
     let settled = course == Course::Reserve && slots.is_empty();
     let leave = if settled { leave_former(facts, whole) } else { Vec::new() };
+    let finalizer = Finalizer::Leave;
     Plan { course, target: Some(target), slots, whole: Some(whole.clone()), leave, finalizer }
 }
 
@@ -453,8 +467,12 @@ impl Decided {
 
     /// Nothing can be done now.
     pub fn hindered(why: String) -> Self {
-        let plan = Plan::idle(Course::Hindered(why));
-        Self { plan, hosts: Vec::new(), shortage: None, assumed: Vec::new(), cores: None }
+        Self::idle(Course::Hindered(why))
+    }
+
+    /// Nothing is done.
+    pub fn idle(course: Course) -> Self {
+        Self::undecided(Plan::idle(course))
     }
 
     /// How many of the plan's slots have a host, or could have one: `r` in the texts (U45).

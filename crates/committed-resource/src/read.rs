@@ -6,7 +6,7 @@ use std::{
 };
 
 use berth_cluster::{
-    Entry, FlavorGroupsCache, Malformed, ObjectKey, Routes, Store, Whole, indexes::RESERVATION_BY_COMMITMENT,
+    Entry, FlavorGroupsCache, Freezer, Malformed, ObjectKey, Routes, Store, Whole, indexes::RESERVATION_BY_COMMITMENT,
 };
 use berth_core::{
     ClusterName, HostName, Resources, SlotKey, SlotName, Zone,
@@ -38,6 +38,7 @@ pub(crate) struct Reader<'a, S> {
     pub(crate) reservations: &'a Store<Reservation>,
     pub(crate) hypervisors: &'a Store<Hypervisor>,
     pub(crate) flavor_groups: &'a FlavorGroupsCache,
+    pub(crate) freezer: &'a Freezer,
     pub(crate) scheduler: &'a S,
     pub(crate) routes: &'a Routes,
     pub(crate) cores: &'a CoresBook,
@@ -54,6 +55,7 @@ impl<S: Scheduler> Reader<'_, S> {
         let unread = |cluster| self.commitments.followed(cluster).err().map(|partial| partial.to_string());
         Facts {
             name: object.name_any(),
+            frozen: self.freezer.commitment(object),
             cluster: key.cluster.clone(),
             belongs_unread: belongs_to.as_ref().and_then(unread),
             belongs_to,
@@ -183,7 +185,7 @@ impl<S: Scheduler> Reader<'_, S> {
 }
 
 /// Other types may carry the data of a commitment in old objects; they are not ours.
-fn is_slot(object: &Reservation) -> bool {
+pub(crate) fn is_slot(object: &Reservation) -> bool {
     object.spec.type_ == ReservationType::CommittedResourceReservation
 }
 

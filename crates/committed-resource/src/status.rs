@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use berth_cluster::ObjectKey;
+use berth_cluster::{Frozen, ObjectKey};
 use berth_core::{ClusterName, backoff::retry_delay, commitment::State, slot::Standing, summary::Summary};
 use berth_crds::{
     CommitmentState, CommittedResource, CommittedResourceStatus, Condition,
@@ -55,6 +55,9 @@ pub struct Says {
 
 /// What came of a look: `after` are the facts after the apply.
 pub fn report(after: &Facts, decided: &Decided, delays: Delays, now: Timestamp) -> Report {
+    if let Some(why) = &after.frozen {
+        return Report { says: first_word(after, why), again: None };
+    }
     let says = says(after, decided);
     let again = match says.as_ref().map(|says| (says.reason, says.message.as_str())) {
         Some((Reason::Reserving, texts::WAITING_FOR_PLACEMENT)) => Some(delays.cap),
@@ -75,6 +78,8 @@ fn until_over(end: Timestamp, now: Timestamp) -> Option<Duration> {
 
 fn says(after: &Facts, decided: &Decided) -> Option<Says> {
     match &decided.plan.course {
+        // It was set free meanwhile, which has woken it.
+        Course::Frozen(_) => None,
         Course::Planned => Some(Says::no(Reason::Planned, texts::NOT_YET_ACTIVE)),
         Course::Over(state) => Some(Says::no(Reason::Inactive(over(*state)), texts::NO_LONGER_ACTIVE)),
         Course::Deleting => releasing(after),
@@ -98,6 +103,12 @@ fn says(after: &Facts, decided: &Decided) -> Option<Says> {
         Course::Count(claim) => Some(counted(after, claim, decided.cores)),
         Course::Reserve => Some(reserve(after, decided)),
     }
+}
+
+/// What was said stands while a commitment is frozen; only one of which nothing was ever said must not stay silent.
+fn first_word(after: &Facts, why: &Frozen) -> Option<Says> {
+    let silent = after.ready.is_none();
+    silent.then(|| Says::no(Reason::Reserving, texts::IS_FROZEN).detailed(Some(why.to_string())))
 }
 
 fn duplicate(after: &Facts, served: &ObjectKey) -> Says {
@@ -198,7 +209,8 @@ impl Says {
         Self { detail, ..self }
     }
 
-    fn text(&self) -> String {
+    /// The message with its detail.
+    pub fn text(&self) -> String {
         match &self.detail {
             Some(detail) => format!("{}: {detail}", self.message),
             None => self.message.clone(),

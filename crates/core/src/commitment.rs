@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_field_and_what_is_expected() {
+    fn document_20_section_12_1_errors_name_the_field_and_what_is_expected() {
         let with = |change: fn(&mut Spec)| {
             let mut spec = spec("1Gi");
             change(&mut spec);

@@ -59,11 +59,17 @@ pub enum Law {
     SlotReadyUntrue,
     /// Nobody waits for cores that are there (document 20 section 19 no. 10 e).
     CoresIdle,
+    /// The status of a slot in force names every VM that it expects and that its host lists, with that host; of several
+    /// such slots that of the first (document 21 section 7, U35).
+    VmUnconfirmed,
+    /// The status of a slot in force names only VMs that it expects and that its host lists (document 21 section 15 no. 3
+    /// and 5).
+    VmConfirmedUntrue,
 }
 
 impl Law {
     /// All laws.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::SlotOrphaned,
         Self::FinalizerMissing,
         Self::HostOverbooked,
@@ -87,6 +93,8 @@ impl Law {
         Self::SlotNotInForce,
         Self::SlotReadyUntrue,
         Self::CoresIdle,
+        Self::VmUnconfirmed,
+        Self::VmConfirmedUntrue,
     ];
 
     /// The value of the label `law` in metrics.
@@ -115,6 +123,8 @@ impl Law {
             Self::SlotNotInForce => "slot_not_in_force",
             Self::SlotReadyUntrue => "slot_ready_untrue",
             Self::CoresIdle => "cores_idle",
+            Self::VmUnconfirmed => "vm_unconfirmed",
+            Self::VmConfirmedUntrue => "vm_confirmed_untrue",
         }
     }
 }

@@ -1,11 +1,14 @@
 //! The controller: read, plan, apply, report, write (architecture section 3). The one decision that it takes, a host
 //! for a slot without one, is the scheduler's.
 
+mod foresee;
+mod verification;
+
 use std::sync::Arc;
 
 use berth_cluster::{
-    Entry, Event, EventKind, Events, FlavorGroupsCache, Guard, Next, ObjectKey, Routes, Store, WriteError, Writer,
-    Written,
+    Entry, Event, EventKind, Events, FlavorGroupsCache, Freezer, Guard, Next, ObjectKey, Routes, Store, WriteError,
+    Writer, Written,
     indexes::{COMMITMENT_BY_UUID, RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST},
 };
 use berth_core::{ClusterName, HostName, SlotKey, slot::Slot};
@@ -26,15 +29,20 @@ use tracing::{debug, info};
 
 use crate::{
     absences::Absences,
+    departures::Departures,
     error::Error,
     facts::{Facts, HostFact},
+    keys::slot_key,
     metrics::ReservationMetrics,
+    oversubscription::Evictions,
     plan::{Delays, Plan, Revocation, Step, plan},
     request::{Context, request, unreadable},
     since::Since,
     status::{Place, Says, status},
     wake::is_slot,
 };
+
+pub use foresee::Outlook;
 
 /// What the configuration says.
 #[derive(Clone, Debug)]
@@ -57,6 +65,8 @@ pub struct Parts<S, D> {
     pub routes: Routes,
     /// The flavor groups.
     pub flavor_groups: FlavorGroupsCache,
+    /// Knows what is left as it is (U57).
+    pub freezer: Freezer,
     /// Finds hosts.
     pub scheduler: Arc<S>,
     /// Names of domains.
@@ -79,16 +89,26 @@ pub struct Parts<S, D> {
 pub struct ReservationController<S, D> {
     parts: Parts<S, D>,
     missing: Absences,
+    departures: Departures,
     /// Since when the filter counts in the condition of a slot without host are as they are.
     told: Since<ObjectKey>,
     /// Slots that got a host together with another one of their commitment and have not asked for it yet.
     promised: Since<ObjectKey>,
+    /// Why slots lost their host that another controller took it from.
+    evictions: Evictions,
 }
 
 impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     /// A controller that has seen nothing yet.
     pub fn new(parts: Parts<S, D>) -> Self {
-        Self { parts, missing: Absences::default(), told: Since::default(), promised: Since::default() }
+        let (missing, departures) = (Absences::default(), Departures::default());
+        let (told, promised) = (Since::default(), Since::default());
+        Self { parts, missing, departures, told, promised, evictions: Evictions::default() }
+    }
+
+    /// Where whoever takes the host of a slot away leaves a word why.
+    pub fn evictions(&self) -> Evictions {
+        self.evictions.clone()
     }
 
     /// One look at a slot.
@@ -97,6 +117,8 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         let object = self.store().get(&key).filter(|object| is_slot(object));
         let Some(object) = object else {
             self.told.forget(&key);
+            self.evictions.forget(&key);
+            self.departures.forget(&key);
             self.give_back(&key);
             return Ok(Next::Done);
         };
@@ -106,10 +128,12 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         }
         match step {
             Step::Nothing => {}
+            Step::Frozen => (self.parts.wake_slots)(&self.parts.scheduler.withdraw(&slot_key(&key))),
             Step::Echo => self.write(&key, &object, None).await?,
+            Step::Verify(verified) => self.verified(&key, &object, verified).await?,
             Step::Nameless => self.say(&key, &object, nameless()).await?,
             Step::Confirm { pre_allocated } => self.confirm(&key, &object, pre_allocated).await?,
-            Step::Unbind(why) => self.unbind(&key, &object, &why).await?,
+            Step::Unbind(why) => self.unbind(&key, &object, &self.known(&key, why)).await?,
             Step::Revoke(why) => self.revoke_all(&key, &object, &why).await?,
             Step::Return(host) => self.target(&key, &object, &host).await?,
             Step::Place => self.place(&key, &object).await?,
@@ -138,11 +162,14 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
 
     fn read(&self, key: &ObjectKey, object: &Reservation) -> Facts {
         let slot = facts::slot(object);
-        let outcome = object.status.as_ref().and_then(|status| status.committed_resource_reservation.as_ref());
         let hosts = self.parts.routes.target::<Hypervisor>(Some(slot.zone.as_str())).ok();
         let followed = |cluster: &ClusterName| self.parts.hypervisors.followed(cluster).is_ok();
+        let complete = hosts.as_ref().and_then(|cluster| self.parts.hypervisors.complete(cluster).ok());
         Facts {
-            has_confirmed_vms: outcome.is_some_and(|outcome| !outcome.allocations.is_empty()),
+            frozen: self.parts.freezer.slot(object),
+            confirmed: verification::confirmed(object),
+            vms: self.vms(key, object, &slot, complete.as_ref()),
+            hosts_are_complete: complete.is_some(),
             host: slot.target_host.as_ref().map_or(HostFact::Exists, |host| self.host(hosts.as_ref(), host)),
             verdict: self.parts.scheduler.verdict(&slot_key(key)),
             former_is_good: slot.status_host.as_ref().is_some_and(|host| self.is_good(hosts.as_ref(), host, &slot)),
@@ -224,10 +251,17 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         }
     }
 
+    /// Who cleared it, if it was not a person.
+    fn known(&self, key: &ObjectKey, why: Revocation) -> Revocation {
+        let eviction = self.evictions.why(key).filter(|_| why == Revocation::Cleared);
+        eviction.map_or(why, |eviction| Revocation::Oversubscribed(eviction.host, eviction.excess))
+    }
+
     async fn unbind(&self, key: &ObjectKey, object: &Reservation, why: &Revocation) -> Result<(), Error> {
         let message = why.message();
         let says = Says::new(Status::False, Reason::PlacementRevoked, message.as_str()).at(Place::Nowhere);
         self.say(key, object, says).await?;
+        self.evictions.forget(key);
         self.parts.metrics.revoked.with_label_values(&[why.cause()]).inc();
         info!(slot = %key.name, reason = message, "slot lost its host");
         self.tell(key, object, EventKind::Warning, Reason::PlacementRevoked.as_str(), message);
@@ -241,6 +275,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
             Err(says) => self.say(key, object, says).await,
         };
         self.promised.forget(key);
+        self.evictions.forget(key);
         (self.parts.wake_slots)(&self.parts.scheduler.applied(&[slot_key(key)]));
         outcome
     }
@@ -372,8 +407,4 @@ fn nameless() -> Says {
 fn unavailable(error: &SchedulerError) -> Says {
     let message = "the scheduler cannot decide at the moment";
     Says::new(Status::Unknown, Reason::SchedulerUnavailable, message).detailed(error.with_advice())
-}
-
-fn slot_key(key: &ObjectKey) -> SlotKey {
-    SlotKey::new(key.cluster.clone(), &*key.name)
 }

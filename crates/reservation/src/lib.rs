@@ -6,18 +6,22 @@
 
 mod absences;
 mod controller;
+mod departures;
 mod error;
 mod facts;
+pub mod in_flight;
+mod keys;
 mod metrics;
+pub mod oversubscription;
 mod plan;
 mod request;
 mod since;
 mod status;
 pub mod wake;
 
-pub use controller::{Parts, ReservationController, Settings};
+pub use controller::{Outlook, Parts, ReservationController, Settings};
 pub use error::Error;
 pub use facts::{Facts, HostFact};
 pub use metrics::ReservationMetrics;
-pub use plan::{Delays, Plan, Revocation, Step, plan};
+pub use plan::{Delays, Follow, Plan, Revocation, Step, Verified, VmFact, plan};
 pub use status::{Place, Says, status};

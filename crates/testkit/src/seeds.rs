@@ -109,6 +109,14 @@ pub fn host(name: &str, count: u64) -> Hypervisor {
     host
 }
 
+/// The host with a condition Ready that is True: without one nobody looks whether it is over-booked.
+pub fn ready(mut host: Hypervisor, now: Timestamp) -> Hypervisor {
+    if let Some(status) = &mut host.status {
+        status.conditions = vec![ready_condition(Status::True, "ready", "", None, now)];
+    }
+    host
+}
+
 /// The host in another zone.
 pub fn in_zone(mut host: Hypervisor, zone: &str) -> Hypervisor {
     host.metadata.labels = Some([(berth_crds::labels::ZONE.to_owned(), zone.to_owned())].into());

@@ -3,12 +3,16 @@
 use std::{collections::BTreeSet, error::Error, future::Future, pin::Pin, sync::Arc};
 
 use berth_cluster::{
-    Classified, Clusters, ControllerOptions, Events, Fence, FlavorGroupsCache, Kind, Next, ObjectKey, Pick, Routes,
-    Store, Wakeups, Writer, run, run_in_order,
+    Classified, Clusters, ControllerOptions, Events, Fence, FlavorGroupsCache, Freezer, Kind, Next, ObjectKey, Pick,
+    Routes, Store, Wakeups, Writer, run, run_in_order,
 };
 use berth_committed_resource::{CommittedResourceController, CoresBook, Delays, Limits, Settings};
 use berth_core::SlotKey;
-use berth_reservation::{Parts, ReservationController};
+use berth_reservation::{
+    Parts, ReservationController,
+    in_flight::{InFlightController, NoVmSizes},
+    oversubscription::OversubscriptionController,
+};
 use berth_scheduler::{NoDomainNames, PipelineChoice, WakeSlots};
 use berth_scheduler_api::{Chosen, pipelines::PipelineController};
 use berth_telemetry::{
@@ -19,7 +23,7 @@ use berth_telemetry::{
 use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
-use super::{Memory, OperatorMetrics};
+use super::{Memory, OperatorMetrics, relief};
 
 /// A name, and work that ends at the end of the process.
 pub type Work = (&'static str, Pin<Box<dyn Future<Output = ()> + Send>>);
@@ -60,6 +64,9 @@ pub struct Controllers {
     enabled: BTreeSet<Controller>,
     commitments: Arc<CommittedResourceController<Chosen, NoDomainNames>>,
     slots: Arc<ReservationController<Chosen, NoDomainNames>>,
+    /// Only if it is configured.
+    oversubscription: Option<Arc<OversubscriptionController>>,
+    in_flight: Arc<InFlightController<NoVmSizes>>,
     pipelines: Arc<PipelineController>,
 }
 
@@ -67,17 +74,25 @@ impl Controllers {
     /// Controllers that have not looked at anything.
     pub fn new(memory: &Memory, environment: &Environment<'_>) -> Self {
         let flavor_groups = FlavorGroupsCache::new(memory.stores.knowledges.clone());
+        let slots = Arc::new(slots(memory, environment, flavor_groups.clone()));
         Self {
             enabled: environment.configuration.enabled_controllers.clone(),
-            commitments: Arc::new(commitments(memory, environment, flavor_groups.clone())),
-            slots: Arc::new(slots(memory, environment, flavor_groups)),
+            commitments: Arc::new(commitments(memory, environment, flavor_groups)),
+            oversubscription: relief::oversubscription(memory, environment, slots.evictions()),
+            in_flight: relief::in_flight(memory, environment),
+            slots,
             pipelines: Arc::new(pipeline_conditions(memory, environment)),
         }
     }
 
-    /// What counts cores for commitments.
-    pub fn cores(&self) -> &Arc<CoresBook> {
-        &self.commitments.cores
+    /// The controller of commitments.
+    pub fn commitments(&self) -> &CommittedResourceController<Chosen, NoDomainNames> {
+        &self.commitments
+    }
+
+    /// The controller of slots.
+    pub fn slots(&self) -> &ReservationController<Chosen, NoDomainNames> {
+        &self.slots
     }
 
     /// The work of those that are enabled, until `stop`. To be begun when the stores have synced.
@@ -92,6 +107,10 @@ impl Controllers {
         let mut work = Vec::new();
         if self.enabled.contains(&Controller::CommittedResources) {
             work.extend(self.of_commitments(memory, &mut queueing));
+            work.extend(self.of_hosts(memory, &mut queueing));
+        }
+        if self.enabled.contains(&Controller::InFlight) {
+            work.push(self.of_in_flight(memory, &mut queueing));
         }
         if self.enabled.contains(&Controller::NovaPipelines) {
             work.push(self.of_pipelines(memory, &mut queueing));
@@ -113,6 +132,26 @@ impl Controllers {
         };
         let slots = queueing.queue("commitment-reservation", &queues.slots, &stores.reservations, look);
         [("the controller of commitments", commitments), ("the controller of slots", slots)]
+    }
+
+    fn of_hosts(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> Option<Work> {
+        let controller = self.oversubscription.clone()?;
+        let look = move |key| {
+            let controller = controller.clone();
+            async move { controller.look(key).await }
+        };
+        let hosts = queueing.queue("host-oversubscription", &queues.hosts, &stores.hypervisors, look);
+        Some(("the controller of over-booked hosts", hosts))
+    }
+
+    fn of_in_flight(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> Work {
+        let controller = self.in_flight.clone();
+        let look = move |key| {
+            let controller = controller.clone();
+            async move { controller.look(key).await }
+        };
+        let flights = queueing.queue("inflight-reservation-controller", &queues.in_flight, &stores.reservations, look);
+        ("the controller of in-flight reservations", flights)
     }
 
     fn of_pipelines(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> Work {
@@ -181,6 +220,7 @@ fn commitments(
         hypervisors: stores.hypervisors.clone(),
         routes: environment.routes.clone(),
         flavor_groups,
+        freezer: freezer(memory, environment),
         scheduler: environment.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: environment.clock.clone(),
@@ -196,7 +236,9 @@ fn commitments(
 fn cores(memory: &Memory, environment: &Environment<'_>) -> Arc<CoresBook> {
     let (stores, queues) = (&memory.stores, memory.queues.clone());
     let wake = Arc::new(move |keys: &[ObjectKey]| queues.wake_commitments(keys));
-    Arc::new(CoresBook::new(stores.commitments.clone(), stores.capacities.clone(), environment.routes.clone(), wake))
+    let (commitments, routes) = (stores.commitments.clone(), environment.routes.clone());
+    let freezer = freezer(memory, environment);
+    Arc::new(CoresBook::new(commitments, stores.capacities.clone(), routes, freezer, wake))
 }
 
 fn slots(
@@ -211,6 +253,7 @@ fn slots(
         hypervisors: stores.hypervisors.clone(),
         routes: environment.routes.clone(),
         flavor_groups,
+        freezer: freezer(memory, environment),
         scheduler: environment.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: environment.clock.clone(),
@@ -220,6 +263,11 @@ fn slots(
         settings: slot_settings(environment.configuration),
         wake_slots: wake_slots(memory),
     })
+}
+
+fn freezer(memory: &Memory, environment: &Environment<'_>) -> Freezer {
+    let stores = &memory.stores;
+    Freezer::new(environment.configuration.freeze.clone(), stores.commitments.clone(), stores.reservations.clone())
 }
 
 fn pipeline_conditions(memory: &Memory, environment: &Environment<'_>) -> PipelineController {
@@ -262,6 +310,7 @@ fn slot_settings(configuration: &Configuration) -> berth_reservation::Settings {
             active: keys.requeue_interval_active,
             retry: keys.requeue_interval_retry,
             grace: keys.requeue_interval_grace_period,
+            allocation: keys.allocation_grace_period,
         },
         pipelines: pipelines(configuration),
     }

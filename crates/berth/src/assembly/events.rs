@@ -15,6 +15,8 @@ use berth_scheduler::{BuiltIn, Scheduler};
 use berth_scheduler_api::pipelines::PipelineController;
 use serde_json::Value;
 
+use super::relief;
+
 /// The stores of the operator.
 #[derive(Clone)]
 pub struct Stores {
@@ -41,18 +43,26 @@ pub struct Queues {
     pub slots: Arc<Wakeups>,
     /// Of the controller of pipelines.
     pub pipelines: Arc<Wakeups>,
+    /// Of the controller of over-booked hosts.
+    pub hosts: Arc<Wakeups>,
+    /// Of the controller of in-flight reservations.
+    pub in_flight: Arc<Wakeups>,
 }
 
 impl Default for Queues {
     fn default() -> Self {
-        Self { commitments: Wakeups::new(), slots: Wakeups::new(), pipelines: Wakeups::new() }
+        Self::of(Wakeups::new)
     }
 }
 
 impl Queues {
     /// Queues that collect nothing before their controllers run.
     pub(super) fn closed() -> Self {
-        Self { commitments: Wakeups::closed(), slots: Wakeups::closed(), pipelines: Wakeups::closed() }
+        Self::of(Wakeups::closed)
+    }
+
+    fn of(new: fn() -> Arc<Wakeups>) -> Self {
+        Self { commitments: new(), slots: new(), pipelines: new(), hosts: new(), in_flight: new() }
     }
 
     pub(crate) fn wake_slots(&self, slots: &[SlotKey]) {
@@ -73,6 +83,7 @@ pub(super) fn connect(stores: &Stores, scheduler: &Arc<BuiltIn>, queues: &Queues
     wake_commitments(stores, queues);
     wake_slots(stores, queues);
     wake_by_pipelines(stores, queues);
+    relief::wake(stores, queues);
 }
 
 /// The scheduler knows hosts by name. When several clusters have one of a name, that one counts which is in the cluster
@@ -130,6 +141,8 @@ fn wake_slots(stores: &Stores, queues: &Queues) {
     let queue = queues.slots.clone();
     stores.reservations.on_change(move |change| wake_all(&queue, wake::by_reservation(change)));
     let (queue, store) = (queues.slots.clone(), stores.reservations.clone());
+    stores.commitments.on_change(move |change| wake_all(&queue, wake::by_commitment(change, &store)));
+    let (queue, store) = (queues.slots.clone(), stores.reservations.clone());
     stores.hypervisors.on_change(move |change: &Change<Hypervisor>| {
         wake_all(&queue, wake::by_hypervisor(change, &store));
     });
@@ -160,7 +173,7 @@ fn is_another(change: &Change<Pipeline>) -> bool {
     new.is_none() || version(&change.old) != new
 }
 
-fn wake_all(queue: &Wakeups, keys: impl IntoIterator<Item = ObjectKey>) {
+pub(super) fn wake_all(queue: &Wakeups, keys: impl IntoIterator<Item = ObjectKey>) {
     keys.into_iter().for_each(|key| queue.wake(&key));
 }
 

@@ -10,6 +10,9 @@ mod life;
 mod nova;
 mod process;
 mod promises;
+#[path = "../support/recorded.rs"]
+mod recorded;
+mod taking_over;
 mod world;
 
 use std::{collections::BTreeMap, future::Future, io::Write as _, time::Duration};

@@ -81,7 +81,7 @@ impl Process {
         };
         let controllers = Controllers::new(&memory, &environment);
         let work = controllers.work(&memory, &metrics, &stop, ordered(order));
-        let cores = controllers.cores().clone();
+        let cores = controllers.commitments().cores.clone();
         let deciding = Deciding::new(leadership.clone(), who);
         let (router, nova) = endpoint(&memory, &environment, &deciding, network, chance, &stop);
         for (_, work) in nova {

@@ -13,6 +13,7 @@ pub mod nova;
 pub mod objects;
 pub mod old_server;
 pub mod operator;
+pub mod recorded;
 pub mod replicas;
 pub mod scheduler_stub;
 pub mod seen;

@@ -27,6 +27,7 @@ pub(crate) fn facts(amount: &str, slots: Vec<Slot>) -> Facts {
         spec: spec(amount),
         accepted: None,
         ready: None,
+        frozen: None,
         belongs_to: None,
         belongs_unread: None,
         served_instead: None,
@@ -142,6 +143,10 @@ impl Scheduler for Room {
     fn in_doubt(&self, _: &SlotKey) {}
 
     fn settled(&self, _: &SlotKey) -> Vec<SlotKey> {
+        Vec::new()
+    }
+
+    fn withdraw(&self, _: &SlotKey) -> Vec<SlotKey> {
         Vec::new()
     }
 
@@ -509,3 +514,5 @@ fn requests_carry_rank_size_and_request_id() {
     facts.spec.allow_rejection = true;
     assert!(whole_request(&facts, &plan, &placing).all_or_nothing);
 }
+
+mod old_data;

@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use berth_cluster::{Class, Classified, Events, FlavorGroupsCache, Next, ObjectKey, Routes};
+use berth_cluster::{Class, Classified, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Routes};
 use berth_committed_resource::{
     CommitmentMetrics, CommittedResourceController, CoresBook, Delays, Error, Limits, Settings, wake as commitment_wake,
 };
@@ -14,6 +14,7 @@ use berth_reservation::{Parts, ReservationController, ReservationMetrics, wake a
 use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
 use berth_telemetry::{
     clock::{Clock, TokioClock},
+    config::Freeze,
     ids::FreshIds,
     metrics::Metrics,
 };
@@ -194,6 +195,8 @@ fn wake_slots(world: &World) {
     let (queue, stores) = (world.slots.clone(), &world.stores);
     stores.reservations.on_change(move |change| queue.wake_all(slot_wake::by_reservation(change)));
     let (queue, store) = (world.slots.clone(), stores.reservations.clone());
+    stores.commitments.on_change(move |change| queue.wake_all(slot_wake::by_commitment(change, &store)));
+    let (queue, store) = (world.slots.clone(), stores.reservations.clone());
     stores.hypervisors.on_change(move |change| queue.wake_all(slot_wake::by_hypervisor(change, &store)));
     let (queue, store) = (world.slots.clone(), stores.reservations.clone());
     stores.knowledges.on_change(move |_| queue.wake_all(slot_wake::unplaced(&store)));
@@ -217,6 +220,7 @@ fn commitments(world: &World, clock: &Arc<dyn Clock>) -> CommittedResourceContro
         routes: Routes::home_only(),
         ids: FreshIds::counted(),
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
+        freezer: freezer(world),
         scheduler: world.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: clock.clone(),
@@ -232,6 +236,7 @@ fn commitments(world: &World, clock: &Arc<dyn Clock>) -> CommittedResourceContro
             stores.commitments.clone(),
             stores.capacities.clone(),
             Routes::home_only(),
+            freezer(world),
             world.wake_commitments(),
         )),
     }
@@ -246,6 +251,7 @@ fn slots(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn
         routes: Routes::home_only(),
         ids: FreshIds::counted(),
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
+        freezer: freezer(world),
         scheduler: world.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: clock.clone(),
@@ -254,6 +260,7 @@ fn slots(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn
         settings: berth_reservation::Settings {
             delays: berth_reservation::Delays {
                 active: Duration::from_secs(300),
+                allocation: Duration::from_secs(900),
                 retry: Duration::from_secs(60),
                 grace: Duration::from_secs(900),
             },
@@ -261,4 +268,9 @@ fn slots(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn
         },
         wake_slots: world.wake_slots(),
     })
+}
+
+/// Nothing is frozen but by the annotation.
+fn freezer(world: &World) -> Freezer {
+    Freezer::new(Freeze::default(), world.stores.commitments.clone(), world.stores.reservations.clone())
 }

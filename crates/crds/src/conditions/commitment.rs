@@ -74,6 +74,9 @@ pub const NO_LONGER_ACTIVE: &str = "commitment is no longer active";
 /// Message of [`Reason::Reserving`]: the plan succeeded, slots are still on their way.
 pub const WAITING_FOR_PLACEMENT: &str = "waiting for reservation placement";
 
+/// Message of [`Reason::Reserving`] of a commitment that was frozen before anything was said about it.
+pub const IS_FROZEN: &str = "commitment is frozen";
+
 /// Message of [`Reason::Reserving`] for cores: there is no FlavorGroupCapacity.
 pub const WAITING_FOR_CAPACITY_DATA: &str = "waiting for capacity data";
 
@@ -103,8 +106,29 @@ pub fn waiting_for_slots(cluster: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Reason, insufficient_capacity, insufficient_cores, waiting_for_slots};
-    use crate::CommitmentState;
+    use super::*;
+
+    /// Reasons and texts are on the wire; those with numbers are in the test below.
+    #[test]
+    fn document_20_section_9_1_reasons_and_messages() {
+        for (reason, word, message, text) in [
+            (Reason::Accepted, "Accepted", RESERVED, "commitment successfully reserved"),
+            (Reason::Planned, "Planned", NOT_YET_ACTIVE, "commitment is not yet active"),
+            (Reason::Reserving, "Reserving", WAITING_FOR_PLACEMENT, "waiting for reservation placement"),
+            (Reason::Reserving, "Reserving", WAITING_FOR_CAPACITY_DATA, "waiting for capacity data"),
+            (Reason::Reserving, "Reserving", WAITING_FOR_CPU_CAPACITY_DATA, "waiting for CPU capacity data"),
+            (Reason::Rejected, "Rejected", INSUFFICIENT_CAPACITY, "insufficient capacity"),
+            (Reason::Rejected, "Rejected", INSUFFICIENT_CORES, "insufficient CPU cores"),
+            (
+                Reason::Inactive(CommitmentState::Superseded),
+                "superseded",
+                NO_LONGER_ACTIVE,
+                "commitment is no longer active",
+            ),
+        ] {
+            assert_eq!((reason.as_str(), message), (word, text));
+        }
+    }
 
     #[test]
     fn reasons_are_the_words_of_document_10() {

@@ -41,8 +41,10 @@ impl Auth {
                 "is \"keystone\", but keystoneSecretRef is missing; name the secret with the credentials".to_owned(),
             );
         }
+        let mode = chosen.unwrap_or(if has_keystone { AuthMode::Keystone } else { AuthMode::Off });
+        s.settle("mode", choices.iter().find(|(_, one)| *one == mode).map(|(name, _)| *name));
         Self {
-            mode: chosen.unwrap_or(if has_keystone { AuthMode::Keystone } else { AuthMode::Off }),
+            mode,
             policy_file: s.optional("policyFile", "compiled in", POLICY).map(PathBuf::from),
             token_cache_ttl: s.duration(
                 "tokenCacheTTL",

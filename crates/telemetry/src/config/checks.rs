@@ -33,10 +33,13 @@ impl Checks {
             .filter(|zones| !zones.is_empty());
         let base_url = s.url("baseURL", "http://localhost:8080", "Address of the API under test.");
         let project_id = s.optional("projectID", PROJECT_ABSENT, "Project of the commitments that the checks create.");
+        let base_url = base_url.unwrap_or_else(|| "http://localhost:8080".to_owned());
+        let project_id = project_id.or(old_project).unwrap_or_else(|| PROJECT.to_owned());
+        let zones = zones.unwrap_or_else(|| vec![old_zone.unwrap_or_else(|| ZONE.to_owned())]);
         Self {
-            base_url: base_url.unwrap_or_else(|| "http://localhost:8080".to_owned()),
-            project_id: project_id.or(old_project).unwrap_or_else(|| PROJECT.to_owned()),
-            zones: zones.unwrap_or_else(|| vec![old_zone.unwrap_or_else(|| ZONE.to_owned())]),
+            base_url: s.settle("baseURL", base_url),
+            project_id: s.settle("projectID", project_id),
+            zones: s.settle("azs", zones),
             request_timeout: s.duration(
                 "requestTimeout",
                 Duration::from_secs(30),

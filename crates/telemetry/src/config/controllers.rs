@@ -71,7 +71,10 @@ const FOREIGN_END: &str = "-history-cleanup-task";
 pub(super) fn controllers(s: &mut Section<'_>) -> BTreeSet<Controller> {
     const MEANING: &str = "What runs, by name. An empty list starts nothing but probes and metrics.";
     let wanted = s.list("enabledControllers", "all of Berth's controllers", MEANING);
-    let Some(names) = wanted else { return Controller::ALL.into() };
+    let Some(names) = wanted else {
+        s.settle("enabledControllers", Controller::ALL.map(Controller::name));
+        return Controller::ALL.into();
+    };
     known(s, "enabledControllers", &names, &Controller::ALL.map(|one| (one.name(), one)))
 }
 

@@ -20,10 +20,12 @@ impl FeatureGates {
         if root.has(KEY) {
             root.warning(KEY, format!("is the old place; move it to featureGates.{KEY}"));
         }
-        let nested = root.section("featureGates", |s| {
-            let value = s.flag(KEY, true, NESTED);
-            s.has(KEY).then_some(value)
+        root.settle(KEY, None::<bool>);
+        let committed_resource_tracking = root.section("featureGates", |s| {
+            let nested = s.flag(KEY, true, NESTED);
+            let value = if s.has(KEY) { nested } else { flat };
+            s.settle(KEY, value)
         });
-        Self { committed_resource_tracking: nested.unwrap_or(flat) }
+        Self { committed_resource_tracking }
     }
 }

@@ -54,7 +54,10 @@ impl FlavorGroupResources {
     fn read(s: &mut Section<'_>) -> Self {
         let (ram, declared_unit_gib) = s.section("ram", |s| {
             let unit = s.integer("ramUnitGiB", 1, 0..=i64::from(u32::MAX), UNIT);
-            (Offer::read(s), u32::try_from(unit).ok().and_then(NonZeroU32::new).filter(|_| s.has("ramUnitGiB")))
+            let unit = u32::try_from(unit).ok().and_then(NonZeroU32::new).filter(|_| s.has("ramUnitGiB"));
+            // One that is given is compared with that of the old place.
+            s.settle("ramUnitGiB", unit.map(NonZeroU32::get));
+            (Offer::read(s), unit)
         });
         let cores = s.section("cores", Offer::read);
         let instances = s.section("instances", |s| {

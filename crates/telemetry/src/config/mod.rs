@@ -103,6 +103,9 @@ pub struct Loaded {
     pub configuration: Configuration,
     /// Warnings and remarks; log them with [`Findings::log`] once logs are set up.
     pub findings: Findings,
+    /// Every key with its value in effect: a configuration that says the same. `null` is a key without a value; secrets
+    /// are masked.
+    pub in_effect: Map<String, Value>,
 }
 
 /// Reads both files and checks everything in them. With `strict` what has no effect is an error.
@@ -120,7 +123,7 @@ pub fn decode(merged: &Map<String, Value>, strict: bool) -> Result<Loaded, Telem
     if findings.has_errors() {
         return Err(TelemetryError::Configuration { findings });
     }
-    Ok(Loaded { configuration, findings })
+    Ok(Loaded { configuration, findings, in_effect: report.in_effect })
 }
 
 /// Every key there is, in the order in which they are read.
@@ -165,7 +168,7 @@ impl Configuration {
             common,
         };
         failover::check(s);
-        root.finish();
+        root.finish_root();
         this
     }
 }

@@ -45,5 +45,6 @@ fn states(s: &mut Section<'_>) -> BTreeSet<String> {
         let text = format!("{state:?} is not a state of a commitment; write one of {}", STATES.join(", "));
         s.error(&format!("crStateFilter[{index}]"), text);
     }
-    if named.is_empty() { COMMITTED.map(str::to_owned).into() } else { named.into_iter().collect() }
+    let states = if named.is_empty() { COMMITTED.map(str::to_owned).into() } else { named };
+    s.settle("crStateFilter", states).into_iter().collect()
 }

@@ -1,8 +1,10 @@
 //! Reading one object of the configuration. It decides that whatever is asked for is a key: asking returns the value or
-//! its default, notes what is wrong with it, and records the key for the documentation; what was never asked for is
-//! reported as unknown. Which keys there are is decided by the files of the objects.
+//! its default, notes what is wrong with it, records the key for the documentation and its value for whoever wants to see
+//! what is in effect; what was never asked for is reported as unknown. Which keys there are is decided by the files of the
+//! objects.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -12,6 +14,9 @@ use super::duration;
 use super::finding::{Finding, Findings, KeyDoc, Severity};
 use super::token::Token;
 use super::value;
+
+/// Stands for what is secret, also where a text is wanted, so that the whole is still a configuration.
+const MASK: &str = "********";
 
 /// What a duration of 0 says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +34,8 @@ pub(super) enum Zero {
 pub(super) struct Report {
     pub findings: Findings,
     pub keys: Vec<KeyDoc>,
+    /// Every key with its value in effect, in the form of the file.
+    pub in_effect: Map<String, Value>,
 }
 
 /// One JSON object while it is being read.
@@ -38,6 +45,8 @@ pub(super) struct Section<'a> {
     /// The path with placeholders for the names of entries; `None` when the keys are documented elsewhere.
     pattern: Option<String>,
     asked: BTreeSet<&'static str>,
+    /// The keys that were asked for, with their values in effect.
+    in_effect: Map<String, Value>,
     /// Number of findings when this object was begun.
     begun: usize,
     report: &'a mut Report,
@@ -47,25 +56,27 @@ impl<'a> Section<'a> {
     /// The whole configuration.
     pub fn root(values: Option<&'a Map<String, Value>>, report: &'a mut Report) -> Self {
         let begun = report.findings.0.len();
-        Self { values, path: String::new(), pattern: Some(String::new()), asked: BTreeSet::new(), begun, report }
+        let (path, pattern) = (String::new(), Some(String::new()));
+        Self { values, path, pattern, asked: BTreeSet::new(), in_effect: Map::new(), begun, report }
     }
 
     /// `true` or `false`.
     pub fn flag(&mut self, key: &'static str, default: bool, meaning: &'static str) -> bool {
-        self.value(key, "bool", default.to_string(), meaning, value::flag).unwrap_or(default)
+        let flag = self.value(key, "bool", default.to_string(), meaning, value::flag).unwrap_or(default);
+        self.settle(key, flag)
     }
 
     /// Text that is never empty; the empty text is the same as an absent key.
     pub fn text(&mut self, key: &'static str, default: &str, meaning: &'static str) -> String {
         let shown = if default.is_empty() { "none".to_owned() } else { default.to_owned() };
         let found = self.value(key, "text", shown, meaning, value::text).filter(|text| !text.is_empty());
-        found.unwrap_or_else(|| default.to_owned())
+        self.settle(key, found.unwrap_or_else(|| default.to_owned()))
     }
 
     /// Text whose default counts only when the key is absent: an empty one is somebody's wish.
     pub fn text_or_empty(&mut self, key: &'static str, default: &str, meaning: &'static str) -> String {
         let found = self.value(key, "text", default.to_owned(), meaning, value::text);
-        found.unwrap_or_else(|| default.to_owned())
+        self.settle(key, found.unwrap_or_else(|| default.to_owned()))
     }
 
     /// Text that may be missing. `absent` says what then happens.
@@ -76,6 +87,7 @@ impl<'a> Section<'a> {
     /// A shared secret that may be missing. `absent` says what then happens. What is wrong is told without showing it.
     pub fn token(&mut self, key: &'static str, absent: &str, meaning: &'static str) -> Option<Token> {
         let found = self.value(key, "text", absent.to_owned(), meaning, |found| Ok(found.clone()))?;
+        self.settle(key, MASK);
         Token::read(&found).map_err(|wrong| self.error(key, wrong)).ok().flatten()
     }
 
@@ -92,7 +104,8 @@ impl<'a> Section<'a> {
         range: RangeInclusive<i64>,
         meaning: &'static str,
     ) -> i64 {
-        self.optional_integer(key, &default.to_string(), range, meaning).unwrap_or(default)
+        let number = self.optional_integer(key, &default.to_string(), range, meaning).unwrap_or(default);
+        self.settle(key, number)
     }
 
     /// A whole number that may be missing. `absent` says what then happens.
@@ -109,7 +122,9 @@ impl<'a> Section<'a> {
     /// A span of time.
     pub fn duration(&mut self, key: &'static str, default: Duration, zero: Zero, meaning: &'static str) -> Duration {
         let parse = |found: &Value| value::duration(found, zero, default);
-        self.value(key, "duration", duration::format(default), meaning, parse).unwrap_or(default)
+        let found = self.value(key, "duration", duration::format(default), meaning, parse).unwrap_or(default);
+        self.settle(key, duration::format(found));
+        found
     }
 
     /// One of a few words.
@@ -121,7 +136,11 @@ impl<'a> Section<'a> {
         meaning: &'static str,
     ) -> Option<T> {
         let kind = value::words(choices.iter().map(|(word, _)| format!("`{word}`")));
-        self.value(key, &kind, absent.to_owned(), meaning, |found| value::choice(found, choices))
+        let chosen = self.value(key, &kind, absent.to_owned(), meaning, |found| value::choice(found, choices));
+        if chosen.is_none() && choices.iter().any(|(word, _)| *word == absent) {
+            self.settle(key, absent);
+        }
+        chosen
     }
 
     /// A list of texts; `None` when the key is absent.
@@ -139,9 +158,17 @@ impl<'a> Section<'a> {
         self.value(key, "map of integers", absent.to_owned(), meaning, value::numbers)
     }
 
-    /// A key that belongs to another program which reads the same file: any value is fine.
+    /// A key that belongs to another program which reads the same file: any value is fine, and may be secret.
     pub fn foreign(&mut self, key: &'static str, meaning: &'static str) {
-        self.value(key, "any", "none".to_owned(), meaning, |_| Ok(()));
+        if self.value(key, "any", "none".to_owned(), meaning, |_| Ok(())).is_some() {
+            self.settle(key, MASK);
+        }
+    }
+
+    /// What a key says in effect, where that is another value than the one that was found. `null` is the same as absent.
+    pub fn settle<T: Clone + Into<Value>>(&mut self, key: &'static str, value: T) -> T {
+        self.in_effect.insert(key.to_owned(), value.clone().into());
+        value
     }
 
     /// An object within this one. When it is absent, all its keys are.
@@ -149,7 +176,9 @@ impl<'a> Section<'a> {
         self.asked.insert(key);
         let values = self.present(key).and_then(|found| self.object(key, found));
         let (path, pattern) = (join(&self.path, key), self.pattern(key));
-        Section::nested(values, path, pattern, self.report, read)
+        let (result, in_effect) = Section::nested(values, path, pattern, self.report, read);
+        self.settle(key, in_effect);
+        result
     }
 
     /// A map from names that people choose to objects of one shape.
@@ -162,7 +191,9 @@ impl<'a> Section<'a> {
         self.asked.insert(key);
         let pattern = self.pattern(key).map(|pattern| join(&pattern, placeholder));
         self.describe(pattern.clone(), &read);
-        self.read_entries(key, pattern.as_ref(), read)
+        let (all, in_effect) = self.read_entries(key, pattern.as_ref(), read);
+        self.settle(key, in_effect);
+        all
     }
 
     /// The same at an old place: the key is documented, the shape of its entries elsewhere.
@@ -173,7 +204,7 @@ impl<'a> Section<'a> {
         read: impl Fn(&mut Section<'_>) -> T,
     ) -> BTreeMap<String, T> {
         self.value(key, "map of objects", "none".to_owned(), meaning, |_| Ok(()));
-        self.read_entries(key, None, read)
+        self.read_entries(key, None, read).0
     }
 
     fn read_entries<T>(
@@ -181,15 +212,16 @@ impl<'a> Section<'a> {
         key: &'static str,
         pattern: Option<&String>,
         read: impl Fn(&mut Section<'_>) -> T,
-    ) -> BTreeMap<String, T> {
-        let Some(found) = self.present(key).and_then(|found| self.object(key, found)) else { return BTreeMap::new() };
-        let mut all = BTreeMap::new();
-        for (name, entry) in found {
+    ) -> (BTreeMap<String, T>, Map<String, Value>) {
+        let (mut all, mut effects) = (BTreeMap::new(), Map::new());
+        for (name, entry) in self.present(key).and_then(|found| self.object(key, found)).into_iter().flatten() {
             let path = join(&join(&self.path, key), name);
             let values = self.object_at(&path, entry);
-            all.insert(name.clone(), Section::nested(values, path, pattern.cloned(), self.report, &read));
+            let (result, in_effect) = Section::nested(values, path, pattern.cloned(), self.report, &read);
+            all.insert(name.clone(), result);
+            effects.insert(name.clone(), Value::Object(in_effect));
         }
-        all
+        (all, effects)
     }
 
     /// A list of objects of one shape.
@@ -197,6 +229,7 @@ impl<'a> Section<'a> {
         self.asked.insert(key);
         let pattern = self.pattern(key).map(|pattern| format!("{pattern}[]"));
         self.describe(pattern.clone(), &read);
+        let mut effects = self.settle(key, Vec::new());
         let Some(found) = self.present(key) else { return Vec::new() };
         let Value::Array(items) = found else {
             self.error(key, format!("{} is not a list; write [{{...}}, ...]", value::shown(found)));
@@ -206,8 +239,11 @@ impl<'a> Section<'a> {
         for (index, item) in items.iter().enumerate() {
             let path = format!("{}[{index}]", join(&self.path, key));
             let values = self.object_at(&path, item);
-            all.push(Section::nested(values, path, pattern.clone(), self.report, &read));
+            let (result, in_effect) = Section::nested(values, path, pattern.clone(), self.report, &read);
+            all.push(result);
+            effects.push(Value::Object(in_effect));
         }
+        self.settle(key, effects);
         all
     }
 
@@ -241,8 +277,14 @@ impl<'a> Section<'a> {
         self.find(Severity::Info, key, text);
     }
 
+    /// Ends the reading of the whole configuration.
+    pub fn finish_root(mut self) {
+        self.report.in_effect = mem::take(&mut self.in_effect);
+        self.finish();
+    }
+
     /// Reports every key that nobody asked for.
-    pub fn finish(mut self) {
+    fn finish(mut self) {
         let Some(values) = self.values else { return };
         for key in values.keys().filter(|key| !self.asked.contains(key.as_str())).cloned().collect::<Vec<_>>() {
             let text = match self.asked.iter().find(|known| known.eq_ignore_ascii_case(&key)) {
@@ -259,12 +301,14 @@ impl<'a> Section<'a> {
         pattern: Option<String>,
         report: &mut Report,
         read: impl FnOnce(&mut Section<'_>) -> T,
-    ) -> T {
+    ) -> (T, Map<String, Value>) {
         let begun = report.findings.0.len();
-        let mut section = Section { values, path, pattern, asked: BTreeSet::new(), begun, report };
+        let in_effect = Map::new();
+        let mut section = Section { values, path, pattern, asked: BTreeSet::new(), in_effect, begun, report };
         let result = read(&mut section);
+        let in_effect = mem::take(&mut section.in_effect);
         section.finish();
-        result
+        (result, in_effect)
     }
 
     /// Records the keys of an entry's shape, also when there is no entry.
@@ -287,6 +331,7 @@ impl<'a> Section<'a> {
         if let Some(path) = self.pattern(key) {
             self.record(KeyDoc { path, kind: kind.to_owned(), default, meaning });
         }
+        self.settle(key, self.present(key).cloned());
         let found = self.present(key)?;
         parse(found).map_err(|wrong| self.error(key, format!("{} {wrong}", value::shown(found)))).ok()
     }

@@ -100,7 +100,11 @@ impl Objects {
             patch::put(&mut object, "status", None);
         }
         meta::tidy(&mut object)?;
-        self.give_identity(&kind, &mut object);
+        if mode == Mode::Raw {
+            self.complete_identity(&kind, &mut object);
+        } else {
+            self.give_identity(&kind, &mut object);
+        }
         judge(&kind, &name, &mut object, None, mode)?;
         let key = key(namespace, &name);
         if self.stock(path)?.objects.contains_key(&key) {
@@ -132,6 +136,15 @@ impl Objects {
         }
         if kind.custom {
             metadata["generation"] = json!(1);
+        }
+    }
+
+    /// An object that was stored before is as old as it says, and has been changed as often.
+    fn complete_identity(&mut self, kind: &KindInfo, object: &mut Value) {
+        let kept = ["uid", "creationTimestamp", "generation"].map(|key| (key, object["metadata"].get(key).cloned()));
+        self.give_identity(kind, object);
+        for (key, value) in kept.into_iter().filter(|(_, value)| value.is_some()) {
+            patch::put(&mut object["metadata"], key, value.as_ref());
         }
     }
 

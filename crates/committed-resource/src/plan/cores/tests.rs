@@ -168,7 +168,7 @@ fn a_commitment_that_was_one_of_memory_keeps_its_slots_until_its_cores_are_accep
 #[test]
 fn slots_that_no_accepted_spec_asks_for_are_given_up_at_once() {
     let plan = planned(&with_slots(wanting("40"), one_slot()));
-    assert_eq!((plan.leave.len(), plan.finalizer), (1, Finalizer::Leave));
+    assert_eq!((plan.leave.len(), plan.finalizer), (1, Finalizer::Add), "until they have gone it must not go (U50)");
 }
 
 #[test]

@@ -1,0 +1,101 @@
+//! Taking over a region from the system that was there before: its objects are served as they are, nothing is deleted or
+//! moved, and every write is one that has a reason (document 10 sections 2, 3 and 14, U38, U49, U50).
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex},
+};
+
+use berth_crds::{CommittedResource, Knowledge, conditions};
+use berth_testkit::{Happened, Server};
+use serde_json::Value;
+
+use crate::{
+    alone,
+    recorded::{self, explained, name},
+    world::World,
+};
+
+/// Laws that old data breaks and goes on breaking, by the beginning of what is said about it: slots are not marked as
+/// ours, and the one whose commitment has gone is left to people (U49).
+const OLD_DATA: [&str; 2] =
+    ["slot_unmarked: ", "slot_orphaned: home/commitment-6b0f3a52-9d41-4c7e-8a15-000000000024-0: "];
+
+/// Every state of every object, as it was written.
+#[derive(Clone, Default)]
+struct History(Arc<Mutex<Vec<(Happened, Arc<Value>)>>>);
+
+impl History {
+    fn of(server: &Server) -> Self {
+        let history = Self::default();
+        let book = history.clone();
+        server.on_write(move |_, event| book.0.lock().unwrap().push((event.happened, event.object.clone())));
+        history
+    }
+
+    /// The kinds of writes to each object, and what nobody may write.
+    fn judged(&self) -> (BTreeMap<String, BTreeSet<&'static str>>, Vec<String>) {
+        let (mut now, mut kinds, mut wrong) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        for (happened, object) in self.0.lock().unwrap().iter() {
+            let key = format!("{} {}", recorded::text(object, "/kind"), name(object));
+            if *happened == Happened::Deleted {
+                wrong.push(format!("{key} was deleted"));
+            }
+            let Some(before) = now.insert(key.clone(), object.clone()) else { continue };
+            match explained(&before, object) {
+                Ok(write) => kinds.entry(name(object).to_owned()).or_insert_with(BTreeSet::new).extend(write),
+                Err(difference) => wrong.push(difference),
+            }
+        }
+        (kinds, wrong)
+    }
+}
+
+/// A world with the recorded objects, as their servers hold them.
+fn recorded_world(seed: u64) -> (World, History) {
+    let world = World::one_cluster(seed);
+    world.home.delete::<Knowledge>(recorded::FLAVOR_GROUPS).unwrap();
+    let history = History::of(&world.home);
+    world.people(|world| {
+        for object in recorded::objects() {
+            world.home.create_raw(object.clone()).unwrap_or_else(|error| panic!("{object}: {error:?}"));
+        }
+    });
+    (world, history)
+}
+
+fn accepted(server: &Server) -> BTreeSet<String> {
+    let all = server.all::<CommittedResource>().unwrap();
+    let is_accepted = |object: &&CommittedResource| {
+        object.status.as_ref().is_some_and(|status| conditions::is_ready(&status.conditions))
+    };
+    all.iter().filter(is_accepted).map(|object| object.metadata.name.clone().unwrap()).collect()
+}
+
+#[test]
+fn recorded_objects_are_taken_over_without_deleting_or_moving_anything() {
+    for seed in 0..6 {
+        alone(async {
+            let (mut world, history) = recorded_world(seed);
+            let before = accepted(&world.home);
+            let objects = recorded::objects().len();
+            let process = world.start("one");
+            world.rests().await;
+
+            let (kinds, wrong) = history.judged();
+            assert_eq!(wrong, [""; 0], "seed {seed}\n{}", world.last_writes(60));
+            assert_eq!(kinds, recorded::written(), "seed {seed}\n{}", world.last_writes(60));
+            let lost: Vec<_> = before.difference(&accepted(&world.home)).cloned().collect();
+            assert_eq!(lost, [recorded::NOT_SERVED], "what was accepted and is served stays accepted");
+            assert_eq!(world.home.no_op_writes(), 0);
+            assert_eq!(history.0.lock().unwrap().iter().map(|(_, o)| name(o)).collect::<BTreeSet<_>>().len(), objects);
+
+            world.judge.heard();
+            assert_eq!(world.judge.broken(), [""; 0]);
+            let mut broken = world.judge.broken_at_rest();
+            broken.retain(|text| !OLD_DATA.iter().any(|old| text.starts_with(old)));
+            assert_eq!(broken, [""; 0]);
+            world.whoever_starts_now_writes_nothing(process).await;
+        });
+    }
+}
