@@ -93,8 +93,7 @@ async fn document_20_section_19_no_10a_two_commitments_for_one_headroom() {
     world.edit_status::<FlavorGroupCapacity>(&counting(), of(1)).await;
     world.create(&cores("late-comer-1", 1)).await;
     world.says("late-comer-1", "Reserving", "insufficient CPU cores: -119 available, 1 requested").await;
-    let seen = world.rest().await;
-    assert_eq!(reasons(&seen), ["Accepted", "Accepted", "Reserving"]);
+    assert_eq!(reasons(&world.now().await), ["Accepted", "Accepted", "Reserving"]);
     world.edit_status::<FlavorGroupCapacity>(&counting(), of(121)).await;
     world.accepted("late-comer-1").await;
     world.end().await;
