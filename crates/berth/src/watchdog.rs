@@ -105,6 +105,7 @@ impl Broken {
 
 fn snapshot(stores: &Stores) -> Snapshot {
     Snapshot::of(all(&stores.commitments), all(&stores.reservations), all(&stores.hypervisors))
+        .with_capacities(all(&stores.capacities))
 }
 
 fn all<K: Kind>(store: &Store<K>) -> impl Iterator<Item = (ClusterName, Arc<K>)> + use<K> {
@@ -116,6 +117,7 @@ fn all<K: Kind>(store: &Store<K>) -> impl Iterator<Item = (ClusterName, Arc<K>)>
 fn complete(stores: &Stores) -> Result<(), Partial> {
     every_cluster(&stores.commitments, |store, cluster| store.complete(cluster).map(drop))?;
     every_cluster(&stores.reservations, |store, cluster| store.complete(cluster).map(drop))?;
+    every_cluster(&stores.capacities, Store::<crds::FlavorGroupCapacity>::followed)?;
     every_cluster(&stores.hypervisors, Store::<crds::Hypervisor>::followed)
 }
 

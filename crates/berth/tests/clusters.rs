@@ -88,7 +88,7 @@ async fn a_cluster_that_is_away_at_the_start_is_served_when_it_comes() {
     two.ready_but(&[&format!("cluster {OTHER_ZONE}"), "its zones have to wait", "does not answer"]).await;
     two.remote_is(0).await;
     is_fit(&two, OTHER_ZONE, 0).await;
-    assert_eq!(warnings(&two, "the API server does not answer"), 4, "of each kind and of the cluster");
+    assert_eq!(warnings(&two, "the API server does not answer"), 5, "of each kind and of the cluster");
     two.remote_comes().await;
     let remote = two.accepted(Remote, "late-1").await;
     assert_eq!(remote.hosts_of("late-1"), ["node-b"; 2]);

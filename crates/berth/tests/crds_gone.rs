@@ -20,6 +20,7 @@ const RESERVATIONS: &str = "reservations.cortex.cloud";
 const HYPERVISORS: &str = "hypervisors.kvm.cloud.sap";
 const COMMITMENTS: &str = "committedresources.cortex.cloud";
 const KNOWLEDGES: &str = "knowledges.cortex.cloud";
+const CAPACITIES: &str = "flavorgroupcapacities.cortex.cloud";
 
 /// How long a CRD is away: long enough for something that is tried again and again to be seen.
 const AWAY: Duration = Duration::from_secs(8);
@@ -52,7 +53,7 @@ async fn little_happens(world: &World) {
     sleep(AWAY).await;
     let after = done().await;
     let [looks, tries, writes] = [0, 1, 2].map(|at| after[at] - before[at]);
-    let little = looks <= 20 && tries <= 16 && writes <= 8;
+    let little = looks <= 20 && tries <= 20 && writes <= 8;
     assert!(little, "{looks} looks, {tries} tries, {writes} writes:\n{}", world.operator().log());
 }
 
@@ -132,7 +133,7 @@ async fn everything_goes_and_comes_back() {
     let world = World::begin().await;
     world.create(&host("node1", 4)).await;
     held(&world, &["first-1"]).await;
-    let all = [COMMITMENTS, RESERVATIONS, HYPERVISORS, KNOWLEDGES];
+    let all = [COMMITMENTS, RESERVATIONS, HYPERVISORS, KNOWLEDGES, CAPACITIES];
     world.kubectl(&[&["delete", "crd", "--wait=false"], &all[..]].concat()).await;
     let gone = until(async || {
         let left = world.kubectl(&["get", "crd", "--output=name"]).await;
@@ -143,12 +144,13 @@ async fn everything_goes_and_comes_back() {
     world.until_metric("berth_store_complete", &[], 1).await;
     little_happens(&world).await;
     world.install_all().await;
-    world.until_metric("berth_store_complete", &[], 5).await;
+    world.until_metric("berth_store_complete", &[], 6).await;
     assert_eq!(world.now().await.versions().len(), 0, "{}", world.report().await);
     world.publish_usual_flavor_groups().await;
     world.create(&host("node1", 4)).await;
     world.create(&patient("first-1", 2)).await;
     world.accepted("first-1").await;
-    it_is_told_by_a_few_lines(&world, &["Reservation", "Hypervisor", "Knowledge", "CommittedResource"]);
+    let kinds = ["Reservation", "Hypervisor", "Knowledge", "CommittedResource", "FlavorGroupCapacity"];
+    it_is_told_by_a_few_lines(&world, &kinds);
     world.end().await;
 }

@@ -76,7 +76,7 @@ async fn an_expired_token_is_told_and_a_new_one_in_its_file_is_enough() {
 
     issue(&world, &token).await;
     let deadline = Instant::now() + READ_ANEW;
-    while http::sum(&world.operator().metrics().await, "berth_store_complete", &[]) < 4 {
+    while http::sum(&world.operator().metrics().await, "berth_store_complete", &[]) < 5 {
         assert!(Instant::now() < deadline, "{}", world.report().await);
         sleep(Duration::from_millis(200)).await;
     }

@@ -294,15 +294,3 @@ async fn a_change_of_the_zone_moves_everything() {
     assert_eq!(world.rest().await.hosts_of("move-1"), ["node2"; 2]);
     world.end().await;
 }
-
-#[tokio::test]
-async fn cores_wait_for_capacity_data() {
-    let world = World::begin().await;
-    let mut cores = patient("cores-1", 1);
-    cores.spec.resource_type = berth_crds::ResourceType::Cores;
-    cores.spec.amount = "40".into();
-    world.create::<CommittedResource>(&cores).await;
-    let seen = world.says("cores-1", "Reserving", "waiting for capacity data").await;
-    assert!(seen.slots().next().is_none());
-    world.end().await;
-}

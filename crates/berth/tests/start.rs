@@ -217,11 +217,11 @@ fn wrong_credentials_are_refused(control_plane: &ControlPlane, folder: &Path) {
 fn missing_kinds_are_named(admin: &str) {
     let ended = operator(&[admin]);
     assert_eq!(ended.status, 1, "{ended:#?}");
-    for kind in ["committedresources", "reservations", "hypervisors", "knowledges"] {
+    for kind in ["committedresources", "reservations", "hypervisors", "knowledges", "flavorgroupcapacities"] {
         let lines = ended.said.iter().filter(|line| line.contains(kind) && line.contains("install its CRD")).count();
         assert_eq!(lines, 1, "{kind}: {ended:#?}");
     }
-    assert_eq!(ended.said.len(), 4, "{ended:#?}");
+    assert_eq!(ended.said.len(), 5, "{ended:#?}");
 }
 
 async fn missing_rights_are_named(control_plane: &ControlPlane) {
@@ -235,6 +235,7 @@ async fn missing_rights_are_named(control_plane: &ControlPlane) {
         "reservations.cortex.cloud",
         "reservations/status.cortex.cloud",
         "knowledges.cortex.cloud",
+        "flavorgroupcapacities.cortex.cloud",
         "events.events.k8s.io in namespace default; grant it with a Role",
     ] {
         assert!(ended.said.iter().any(|line| line.contains(right)), "{right}: {ended:#?}");

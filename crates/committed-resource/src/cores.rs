@@ -7,7 +7,7 @@ use std::{
 };
 
 use berth_cluster::{
-    Entry, Malformed, ObjectKey, Routes, Store,
+    Entry, Freezer, Malformed, ObjectKey, Routes, Store,
     indexes::{CAPACITY_BY_PLACE, COMMITMENT_BY_CORES},
 };
 use berth_core::{ClusterName, Cores};
@@ -48,6 +48,7 @@ pub struct CoresBook {
     commitments: Store<CommittedResource>,
     capacities: Store<FlavorGroupCapacity>,
     routes: Routes,
+    freezer: Freezer,
     wake: WakeCommitments,
     /// Where several objects say what there is; each is logged once.
     ambiguous: Mutex<BTreeSet<Place>>,
@@ -60,10 +61,11 @@ impl CoresBook {
         commitments: Store<CommittedResource>,
         capacities: Store<FlavorGroupCapacity>,
         routes: Routes,
+        freezer: Freezer,
         wake: WakeCommitments,
     ) -> Self {
         let (ledger, ambiguous) = Default::default();
-        Self { ledger, commitments, capacities, routes, wake, ambiguous }
+        Self { ledger, commitments, capacities, routes, freezer, wake, ambiguous }
     }
 
     /// True when everything that was decided is shown by objects.
@@ -147,7 +149,9 @@ impl CoresBook {
         let entries = self.commitments.select(&COMMITMENT_BY_CORES, &place.indexed());
         let served =
             |entry: &Entry<_>| served_instead(&self.commitments, &self.routes, &entry.key, &entry.object).is_none();
-        let held = entries.iter().filter_map(|entry| Some((entry, held(&entry.object, Some(now))?)));
+        let frozen = |object| self.freezer.commitment(object).is_some();
+        let held =
+            entries.iter().filter_map(|entry| Some((entry, held(&entry.object, Some(now), frozen(&entry.object))?)));
         let here = held.filter(|(entry, held)| held.place == *place && served(entry));
         let mut shown: BTreeMap<_, _> = here.map(|(entry, held)| (entry.key.clone(), held.cores)).collect();
         let malformed = self.commitments.malformed().into_iter().filter(|one| self.commitments.get(&one.key).is_none());

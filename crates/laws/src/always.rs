@@ -8,6 +8,7 @@ use kube::ResourceExt;
 use crate::{
     Key, Law, Outside, Snapshot, Touched, Violation,
     amounts::{RESOURCES, words},
+    cores::oversold,
     room::room,
     snapshot::{commitment_of, confirmed},
 };
@@ -17,7 +18,8 @@ pub fn always(snapshot: &Snapshot, outside: &Outside) -> Vec<Violation> {
     let commitments = snapshot.commitments.values().filter_map(|one| unprotected(snapshot, &one.spec.commitment_uuid));
     let slots = snapshot.slots().flat_map(|(key, slot)| of_slot(snapshot, key, slot));
     let hosts = snapshot.hosts.iter().filter_map(|(key, host)| overbooked(snapshot, outside, key, host));
-    sorted(commitments.chain(slots).chain(hosts), outside)
+    let cores = snapshot.places().filter_map(|place| oversold(snapshot, outside, place));
+    sorted(commitments.chain(slots).chain(hosts).chain(cores), outside)
 }
 
 /// The part of [`always`] that a change can have broken: a change of a slot costs as much as its commitment and its hosts
@@ -30,7 +32,8 @@ pub fn always_touched(snapshot: &Snapshot, outside: &Outside, touched: &Touched)
     let strangers = on_hosts.filter_map(|key| wrong_zone(snapshot, key, snapshot.slot(key)?));
     let hosts = touched.hosts.iter().filter_map(|name| snapshot.host(name));
     let hosts = hosts.filter_map(|(key, host)| overbooked(snapshot, outside, key, host));
-    sorted(commitments.chain(slots.flatten()).chain(strangers).chain(hosts), outside)
+    let cores = touched.places.iter().filter_map(|place| oversold(snapshot, outside, place));
+    sorted(commitments.chain(slots.flatten()).chain(strangers).chain(hosts).chain(cores), outside)
 }
 
 /// Whether a commitment or a slot still breaks a law.

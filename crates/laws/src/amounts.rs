@@ -12,16 +12,21 @@ pub(crate) const RESOURCES: [&str; 2] = [resources::MEMORY, resources::CPU];
 
 /// What is used, rounded up (U20); what is absent, unreadable or negative is nothing.
 pub(crate) fn used(map: &BTreeMap<String, crds::Quantity>, resource: &str) -> i128 {
-    readable(map, resource).map_or(0, |quantity| quantity.round_up().into())
+    map.get(resource).map_or(0, amount)
+}
+
+/// A single amount that is used.
+pub(crate) fn amount(quantity: &crds::Quantity) -> i128 {
+    sensible(quantity).map_or(0, |quantity| quantity.round_up().into())
 }
 
 /// What there is, rounded down (U20), if it is there and makes sense.
 pub(crate) fn offered(map: &BTreeMap<String, crds::Quantity>, resource: &str) -> Option<i128> {
-    readable(map, resource).map(|quantity| quantity.round_down().into())
+    sensible(map.get(resource)?).map(|quantity| quantity.round_down().into())
 }
 
-fn readable(map: &BTreeMap<String, crds::Quantity>, resource: &str) -> Option<Quantity> {
-    let quantity = Quantity::parse(map.get(resource)?.as_str()).ok()?;
+fn sensible(quantity: &crds::Quantity) -> Option<Quantity> {
+    let quantity = Quantity::parse(quantity.as_str()).ok()?;
     (!quantity.is_negative()).then_some(quantity)
 }
 

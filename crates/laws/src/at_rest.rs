@@ -7,6 +7,7 @@ use berth_crds::{
 use crate::{
     Key, Law, Snapshot, Violation,
     always::{has_finalizer, is_ours, on_its_way_out, orphaned},
+    cores::idle,
     snapshot::{commitment_of, in_force_on, says_duplicate},
 };
 
@@ -95,6 +96,7 @@ fn of_commitment(snapshot: &Snapshot, key: &Key, object: &CommittedResource) -> 
         staying.retain(|(slot_key, slot)| !is_former(key, object, slot_key, slot));
     }
     let mut broken = said(key, object, ready);
+    broken.extend(idle(snapshot, key, object));
     broken.extend(sum(key, object, &staying));
     if let Followed::Spec(spec) = followed(object) {
         broken.extend(staying.iter().filter_map(|(key, slot)| misattributed(key, slot, spec)));

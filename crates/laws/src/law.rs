@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::Key;
 
-/// What must be true. Those down to [`Law::VmInTwoSlots`] hold after every write, the others at rest.
+/// What must be true. Those down to [`Law::CoresOversold`] hold after every write, the others at rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Law {
     /// A slot belongs to a commitment that exists and is served (D1, U14, U15). A slot that is not marked as made by us
@@ -21,6 +21,9 @@ pub enum Law {
     SlotName,
     /// A VM is confirmed in one slot of a host only (U35).
     VmInTwoSlots,
+    /// No more cores of a flavor group in a zone are accepted than there are (document 20 section 13, U56), unless there
+    /// are fewer than there were or somebody else brought back what had been given up.
+    CoresOversold,
     /// No two slots of a commitment have the same number, also not in two clusters (U43, U54). A creation that is still
     /// under way when its process crashes may lead to that for a moment.
     SlotNumberTwice,
@@ -54,6 +57,8 @@ pub enum Law {
     SlotNotInForce,
     /// A slot is Ready only where it is in force (document 21 section 5).
     SlotReadyUntrue,
+    /// Nobody waits for cores that are there (document 20 section 19 no. 10 e).
+    CoresIdle,
     /// The status of a slot in force names every VM that it expects and that its host lists, with that host; of several
     /// such slots that of the first (document 21 section 7, U35).
     VmUnconfirmed,
@@ -64,13 +69,14 @@ pub enum Law {
 
 impl Law {
     /// All laws.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::SlotOrphaned,
         Self::FinalizerMissing,
         Self::HostOverbooked,
         Self::SlotInWrongZone,
         Self::SlotName,
         Self::VmInTwoSlots,
+        Self::CoresOversold,
         Self::SlotNumberTwice,
         Self::ServedTwice,
         Self::DuplicateUntrue,
@@ -86,6 +92,7 @@ impl Law {
         Self::AcceptedState,
         Self::SlotNotInForce,
         Self::SlotReadyUntrue,
+        Self::CoresIdle,
         Self::VmUnconfirmed,
         Self::VmConfirmedUntrue,
     ];
@@ -99,6 +106,7 @@ impl Law {
             Self::SlotInWrongZone => "slot_in_wrong_zone",
             Self::SlotName => "slot_name",
             Self::VmInTwoSlots => "vm_in_two_slots",
+            Self::CoresOversold => "cores_oversold",
             Self::SlotNumberTwice => "slot_number_twice",
             Self::ServedTwice => "served_twice",
             Self::DuplicateUntrue => "duplicate_untrue",
@@ -114,6 +122,7 @@ impl Law {
             Self::AcceptedState => "accepted_state",
             Self::SlotNotInForce => "slot_not_in_force",
             Self::SlotReadyUntrue => "slot_ready_untrue",
+            Self::CoresIdle => "cores_idle",
             Self::VmUnconfirmed => "vm_unconfirmed",
             Self::VmConfirmedUntrue => "vm_confirmed_untrue",
         }
@@ -131,7 +140,7 @@ impl fmt::Display for Law {
 pub struct Violation {
     /// Which law.
     pub law: Law,
-    /// Which commitment, slot or host.
+    /// Which commitment, slot, host or FlavorGroupCapacity.
     pub object: Key,
     /// What is wrong, in words and numbers.
     pub text: String,

@@ -1,4 +1,4 @@
-//! The laws: what must be true of commitments, slots and hosts whatever happened (U55). Everything is worked out from
+//! The laws: what must be true of commitments, slots, hosts and cores whatever happened (U55). Everything is worked out from
 //! the objects alone and apart from the code that it judges: who owns what, and what is free on a host.
 //!
 //! [`always`] holds after every write that was committed, [`at_rest`] when nothing is under way any more. A [`Snapshot`]
@@ -9,6 +9,7 @@
 mod always;
 mod amounts;
 mod at_rest;
+mod cores;
 mod key;
 mod law;
 mod outside;

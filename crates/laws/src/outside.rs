@@ -6,11 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_crds::{Hypervisor, labels};
 use kube::ResourceExt;
 
+mod cores;
+
 use crate::{
     Key, Law, Snapshot, Touched, Violation,
     always::{always_touched, stands},
     amounts::RESOURCES,
     room::{Room, room},
+    snapshot::Place,
 };
 
 /// What is excused. It is right after every change when [`Outside::learn`] is told of every change, and
@@ -19,6 +22,7 @@ use crate::{
 pub struct Outside {
     hosts: BTreeMap<String, Known>,
     excused: BTreeSet<(Law, Key)>,
+    cores: cores::Cores,
     /// Whoever is judged hears late of what others do.
     late: bool,
 }
@@ -39,8 +43,9 @@ impl Outside {
         Self { late: true, ..Self::default() }
     }
 
-    /// By now everybody has heard of everything: what is too much on a host stays excused, more is not.
+    /// By now everybody has heard of everything: what is too much stays excused, more is not.
     pub fn heard(&mut self) {
+        self.cores.heard();
         for Known { rooms, allowed, .. } in self.hosts.values_mut() {
             for (room, allowed) in rooms.iter().zip(allowed) {
                 *allowed = room.map_or(0, |room| room.short().min(*allowed));
@@ -48,10 +53,15 @@ impl Outside {
         }
     }
 
-    /// What hosts did on their own. Where a host has lost room to others it may be over-booked by as much, and slots stay
+    /// What hosts and capacity objects did on their own. Where a host has lost room to others it may be over-booked by as much, and slots stay
     /// on a host whose zone was changed. What has been over-booked when a host is seen for the first time is excused;
     /// what has become free since may not be taken again.
     pub fn learn(&mut self, snapshot: &Snapshot, touched: &Touched) {
+        self.learn_all(snapshot, touched, false);
+    }
+
+    fn learn_all(&mut self, snapshot: &Snapshot, touched: &Touched, by_hand: bool) {
+        touched.places.iter().for_each(|place| self.cores.learn(snapshot, place, self.late, by_hand));
         for name in &touched.hosts {
             match snapshot.host(name) {
                 Some((_, host)) => self.learn_host(snapshot, name, host),
@@ -71,7 +81,7 @@ impl Outside {
                 self.hosts.remove(name);
             }
         }
-        self.learn(snapshot, touched);
+        self.learn_all(snapshot, touched, true);
         let broken = always_touched(snapshot, self, touched);
         self.excused.extend(broken.into_iter().map(|violation| (violation.law, violation.object)));
     }
@@ -84,6 +94,11 @@ impl Outside {
     /// How much of [`RESOURCES`] may be too much on a host.
     pub(crate) fn allowed(&self, host: &str) -> [i128; 2] {
         self.hosts.get(host).map_or([0, 0], |known| known.allowed)
+    }
+
+    /// How many cores may be too many in a place.
+    pub(crate) fn allowed_cores(&self, place: &Place) -> i128 {
+        self.cores.allowed(place)
     }
 
     /// A person put slots on a host, or made them larger.

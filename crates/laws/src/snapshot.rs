@@ -7,14 +7,20 @@ use std::{
 };
 
 use berth_core::ClusterName;
-use berth_crds::{CommittedResource, Hypervisor, Reservation, ReservationType, conditions, names};
+use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Reservation, ReservationType, conditions, names};
 use kube::ResourceExt;
 
-use crate::Key;
+use crate::{
+    Key,
+    cores::{accepted_cores, place},
+};
 
 mod index;
 
 use index::Index;
+
+/// A flavor group in a zone.
+pub(crate) type Place = (String, String);
 
 /// All objects of an instant, each shared with whoever holds it. To put or to remove one costs O(log n), so a snapshot
 /// can follow a log of writes.
@@ -23,6 +29,10 @@ pub struct Snapshot {
     pub(crate) commitments: BTreeMap<Key, Arc<CommittedResource>>,
     pub(crate) reservations: BTreeMap<Key, Arc<Reservation>>,
     pub(crate) hosts: BTreeMap<Key, Arc<Hypervisor>>,
+    capacities: BTreeMap<Key, Arc<FlavorGroupCapacity>>,
+    capacities_of: Index<Place>,
+    /// Where commitments were accepted with cores.
+    accepted_in: Index<Place>,
     commitments_of: Index<String>,
     slots_of: Index<String>,
     reservations_on: Index<String>,
@@ -41,6 +51,8 @@ pub struct Touched {
     pub(crate) hosts: BTreeSet<String>,
     /// Slots.
     pub(crate) slots: BTreeSet<Key>,
+    /// Where cores are counted.
+    pub(crate) places: BTreeSet<Place>,
 }
 
 impl Snapshot {
@@ -63,12 +75,30 @@ impl Snapshot {
         snapshot
     }
 
+    /// The same with these FlavorGroupCapacity objects.
+    #[must_use]
+    pub fn with_capacities(
+        mut self,
+        capacities: impl IntoIterator<Item = (ClusterName, Arc<FlavorGroupCapacity>)>,
+    ) -> Self {
+        for (cluster, object) in capacities {
+            self.capacity(&key(&cluster, &*object), Some(&object));
+        }
+        self
+    }
+
     /// A commitment is there, or is gone when there is no object.
     pub fn commitment(&mut self, key: &Key, object: Option<&Arc<CommittedResource>>) -> Touched {
         let old = exchange(&mut self.commitments, key, object);
         self.commitments_of.follow(key, old.iter().map(|c| uuid(c)), object.iter().map(|c| uuid(c)));
-        let commitments = old.iter().chain(object).map(|c| uuid(c)).collect();
-        Touched { commitments, ..Touched::default() }
+        let accepted = |object: Option<&Arc<CommittedResource>>| Some(place(accepted_cores(object?)?));
+        let (was, is) = (accepted(old.as_ref()), accepted(object));
+        self.accepted_in.follow(key, was.clone(), is);
+        let commitments: BTreeSet<_> = old.iter().chain(object).map(|c| uuid(c)).collect();
+        // Which of several objects with a UUID is served, and so counts, may have changed with any of them.
+        let same = commitments.iter().flat_map(|uuid| self.commitments_of(uuid));
+        let places = same.filter_map(|(_, object)| Some(place(accepted_cores(object)?))).chain(was).collect();
+        Touched { commitments, places, ..Touched::default() }
     }
 
     /// A Reservation is there, or is gone when there is no object.
@@ -82,7 +112,8 @@ impl Snapshot {
         self.slots_called.follow(key, name(was), name(is));
         self.slots_with.follow(key, was.iter().flat_map(|r| confirmed(r)), is.iter().flat_map(|r| confirmed(r)));
         let hosts = was.iter().chain(&is).flat_map(|r| hosts_of(r)).collect();
-        Touched { commitments: own(was).into_iter().chain(own(is)).collect(), hosts, slots: [key.clone()].into() }
+        let commitments = own(was).into_iter().chain(own(is)).collect();
+        Touched { commitments, hosts, slots: [key.clone()].into(), ..Touched::default() }
     }
 
     /// A host is there, or is gone when there is no object.
@@ -93,12 +124,23 @@ impl Snapshot {
         Touched { hosts: [name].into(), ..Touched::default() }
     }
 
+    /// A FlavorGroupCapacity is there, or is gone when there is no object.
+    pub fn capacity(&mut self, key: &Key, object: Option<&Arc<FlavorGroupCapacity>>) -> Touched {
+        let old = exchange(&mut self.capacities, key, object);
+        let about = |object: &Arc<FlavorGroupCapacity>| {
+            (object.spec.flavor_group.clone(), object.spec.availability_zone.clone())
+        };
+        self.capacities_of.follow(key, old.iter().map(about), object.iter().copied().map(about));
+        Touched { places: old.iter().chain(object).map(about).collect(), ..Touched::default() }
+    }
+
     /// Everything that is there.
     pub fn everything(&self) -> Touched {
         Touched {
             commitments: self.commitments.values().map(|object| uuid(object)).collect(),
             hosts: self.hosts.keys().map(|key| key.name.to_string()).collect(),
             slots: self.slots().map(|(key, _)| key.clone()).collect(),
+            places: self.places().chain(self.accepted_in.values()).cloned().collect(),
         }
     }
 
@@ -145,6 +187,21 @@ impl Snapshot {
         self.reservations_on.select(host).filter_map(|key| Some((key, &**self.reservations.get(key)?)))
     }
 
+    /// Where somebody says how many cores there are.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &Place> {
+        self.capacities_of.values()
+    }
+
+    /// The objects that say how many cores there are in a place.
+    pub(crate) fn capacities_of(&self, place: &Place) -> impl Iterator<Item = (&Key, &FlavorGroupCapacity)> {
+        self.capacities_of.select(place).filter_map(|key| Some((key, &**self.capacities.get(key)?)))
+    }
+
+    /// The commitments that were accepted with cores of a place, served or not.
+    pub(crate) fn accepted_in(&self, place: &Place) -> impl Iterator<Item = (&Key, &CommittedResource)> {
+        self.accepted_in.select(place).filter_map(|key| Some((key, &**self.commitments.get(key)?)))
+    }
+
     /// The host of this name. Two of one name in two clusters are none: nobody can tell which one is meant.
     pub(crate) fn host(&self, name: &str) -> Option<(&Key, &Hypervisor)> {
         let mut keys = self.hosts_called.select(name);
@@ -183,6 +240,7 @@ impl Touched {
         self.commitments.extend(other.commitments);
         self.hosts.extend(other.hosts);
         self.slots.extend(other.slots);
+        self.places.extend(other.places);
         self
     }
 }

@@ -11,7 +11,7 @@ use berth_crds::{
 };
 use berth_laws::{Law, Outside, always, at_rest};
 use jiff::Timestamp;
-use world::{UUID, World, condition, expect, host, instance, slot, sound};
+use world::{UUID, World, capacity, condition, cores, expect, host, instance, slot, sound};
 
 /// Breaks something in a sound world; what is wrong then.
 fn broken(break_it: impl FnOnce(&mut World)) -> Vec<(Law, String)> {
@@ -104,9 +104,32 @@ fn each_law_of_every_write_is_noticed_when_it_is_broken() {
         says(Law::VmInTwoSlots, "VM vm-1 on host node1 is confirmed in home/commitment-law-abiding-0", |world| {
             world.slots.iter_mut().for_each(|(_, slot)| confirm(slot, "vm-1", "node1"));
         }),
+        says(
+            Law::CoresOversold,
+            "home/capacity: 1 cores too many are accepted: it has 99, commitments hold 100",
+            |world| {
+                with_cores(world, 99, &[60, 40]);
+            },
+        ),
     ];
-    let of_every_write = Law::ALL.into_iter().filter(|law| *law <= Law::VmInTwoSlots);
+    let of_every_write = Law::ALL.into_iter().filter(|law| *law <= Law::CoresOversold);
     assert_eq!(BTreeSet::from(noticed), of_every_write.collect());
+}
+
+/// So many cores, and commitments that were accepted with so many.
+fn with_cores(world: &mut World, total: u64, accepted: &[u64]) {
+    world.capacities = vec![("home".into(), capacity("capacity", total))];
+    let commitments =
+        accepted.iter().enumerate().map(|(n, count)| ("home".into(), cores(&format!("cores-{n}"), *count)));
+    world.commitments.extend(commitments);
+}
+
+/// It was not accepted and says that there are not enough.
+fn waits_for_cores(world: &mut World, at: usize) {
+    let status = world.commitments[at].1.status.as_mut().unwrap();
+    let message = "insufficient CPU cores: 1 available, 40 requested";
+    status.conditions = vec![condition(Status::False, "Reserving", message)];
+    (status.accepted_spec, status.status_summary) = (None, Some("Reserving".to_owned()));
 }
 
 #[test]
@@ -161,6 +184,10 @@ fn each_law_of_rest_is_noticed_when_it_is_broken() {
         says(Law::SlotReadyUntrue, "is Ready with target None", |world| {
             first(world, |slot| slot.spec.target_host = None);
         }),
+        says(Law::CoresIdle, "commitment-cores-1: it waits for 40 cores, and 40 are left", |world| {
+            with_cores(world, 100, &[60, 40]);
+            waits_for_cores(world, 2);
+        }),
         says(Law::VmUnconfirmed, "on its host node1, and does not confirm them: vm-1", |world| {
             expect(&mut world.slots[0].1, "vm-1", 160);
             lists(world, "vm-1");
@@ -174,7 +201,7 @@ fn each_law_of_rest_is_noticed_when_it_is_broken() {
             lists(world, "vm-1");
         }),
     ];
-    let of_rest = Law::ALL.into_iter().filter(|law| *law > Law::VmInTwoSlots);
+    let of_rest = Law::ALL.into_iter().filter(|law| *law > Law::CoresOversold);
     assert_eq!(BTreeSet::from(noticed), of_rest.collect());
 }
 

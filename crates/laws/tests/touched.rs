@@ -12,7 +12,7 @@ use std::{
 };
 
 use berth_core::ClusterName;
-use berth_crds::{CommittedResource, Hypervisor, Reservation, Time, testing};
+use berth_crds::{CommitmentState, CommittedResource, FlavorGroupCapacity, Hypervisor, Reservation, Time, testing};
 use berth_laws::{Key, Outside, Snapshot, Touched, always, always_touched, at_rest};
 use jiff::Timestamp;
 use proptest::{collection::vec, option, prelude::*};
@@ -23,6 +23,7 @@ enum Change {
     Commitment(Key, Option<CommittedResource>),
     Reservation(Key, Option<Reservation>),
     Host(Key, Option<Hypervisor>),
+    Capacity(Key, Option<FlavorGroupCapacity>),
 }
 
 fn cluster() -> impl Strategy<Value = ClusterName> {
@@ -50,6 +51,28 @@ fn commitment() -> impl Strategy<Value = Change> {
             object.metadata.name = Some("another".to_owned());
         }
         Change::Commitment(Key::new(cluster, object.metadata.name.clone().unwrap()), (!gone).then_some(object))
+    })
+}
+
+fn of_cores() -> impl Strategy<Value = Change> {
+    let object = (uuid(), 0_u64..100, any::<bool>(), any::<bool>()).prop_map(|(uuid, count, planned, here)| {
+        let mut object = world::cores(uuid, count);
+        if planned {
+            object.spec.state = CommitmentState::Planned;
+        }
+        if !here {
+            object.status.as_mut().unwrap().accepted_spec.as_mut().unwrap().availability_zone = "elsewhere".to_owned();
+        }
+        object
+    });
+    (cluster(), object, any::<bool>()).prop_map(|(cluster, object, there)| {
+        Change::Commitment(Key::new(cluster, object.metadata.name.clone().unwrap()), there.then_some(object))
+    })
+}
+
+fn capacity() -> impl Strategy<Value = Change> {
+    (cluster(), node(), 0_u64..150, any::<bool>()).prop_map(|(cluster, name, cores, there)| {
+        Change::Capacity(Key::new(cluster, name), there.then(|| world::capacity(name, cores)))
     })
 }
 
@@ -101,6 +124,7 @@ struct Objects {
     commitments: BTreeMap<Key, CommittedResource>,
     reservations: BTreeMap<Key, Reservation>,
     hosts: BTreeMap<Key, Hypervisor>,
+    capacities: BTreeMap<Key, FlavorGroupCapacity>,
 }
 
 fn exchange<K>(objects: &mut BTreeMap<Key, K>, key: Key, object: Option<K>) {
@@ -116,6 +140,7 @@ impl Objects {
             Change::Commitment(key, object) => exchange(&mut self.commitments, key, object),
             Change::Reservation(key, object) => exchange(&mut self.reservations, key, object),
             Change::Host(key, object) => exchange(&mut self.hosts, key, object),
+            Change::Capacity(key, object) => exchange(&mut self.capacities, key, object),
         }
     }
 
@@ -124,6 +149,7 @@ impl Objects {
             objects.iter().map(|(key, object)| (key.cluster.clone(), Arc::new(object.clone())))
         }
         Snapshot::of(all(&self.commitments), all(&self.reservations), all(&self.hosts))
+            .with_capacities(all(&self.capacities))
     }
 }
 
@@ -132,13 +158,17 @@ fn follow(snapshot: &mut Snapshot, change: &Change) -> Touched {
         Change::Commitment(key, object) => snapshot.commitment(key, object.clone().map(Arc::new).as_ref()),
         Change::Reservation(key, object) => snapshot.reservation(key, object.clone().map(Arc::new).as_ref()),
         Change::Host(key, object) => snapshot.hypervisor(key, object.clone().map(Arc::new).as_ref()),
+        Change::Capacity(key, object) => snapshot.capacity(key, object.clone().map(Arc::new).as_ref()),
     }
 }
 
 proptest! {
     #[test]
     fn what_a_change_breaks_is_found_where_it_touched(
-        changes in vec(prop_oneof![1 => commitment(), 3 => reservation(), 1 => host()], 1..40),
+        changes in vec(
+            prop_oneof![1 => commitment(), 3 => reservation(), 1 => host(), 2 => of_cores(), 1 => capacity()],
+            1..40,
+        ),
     ) {
         let (mut objects, mut snapshot) = (Objects::default(), Snapshot::default());
         let (mut outside, mut known) = (Outside::default(), BTreeSet::new());

@@ -11,7 +11,7 @@ use std::{
 
 use berth_cluster::Kind;
 use berth_core::ClusterName;
-use berth_crds::{CommittedResource, Hypervisor, Reservation};
+use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Reservation};
 use berth_laws::{Key, Outside, Snapshot, Touched, Violation, always_touched, at_rest};
 use serde_json::Value;
 
@@ -114,6 +114,8 @@ fn follow(snapshot: &mut Snapshot, cluster: &ClusterName, event: &Event) -> Opti
         Some(snapshot.reservation(&key, decoded(event).as_ref()))
     } else if is(&Hypervisor::url_path_of()) {
         Some(snapshot.hypervisor(&key, decoded(event).as_ref()))
+    } else if is(&FlavorGroupCapacity::url_path_of()) {
+        Some(snapshot.capacity(&key, decoded(event).as_ref()))
     } else {
         None
     }

@@ -10,8 +10,12 @@ use serde_json::{Value, json};
 use crate::{error::Error, sites::REMOTE_ZONE};
 
 /// Kinds whose objects are in the cluster of their zone.
-const OF_ZONES: [&str; 3] =
-    ["cortex.cloud/v1alpha1/CommittedResource", "cortex.cloud/v1alpha1/Reservation", "kvm.cloud.sap/v1/Hypervisor"];
+const OF_ZONES: [&str; 4] = [
+    "cortex.cloud/v1alpha1/CommittedResource",
+    "cortex.cloud/v1alpha1/Reservation",
+    "cortex.cloud/v1alpha1/FlavorGroupCapacity",
+    "kvm.cloud.sap/v1/Hypervisor",
+];
 /// All of them: that home takes the others than the remote's is meant.
 const ZONES: [&str; 3] = ["eu-demo-1a", "eu-demo-1b", "eu-demo-1c"];
 const FLAVOR_GROUPS: &str = "cortex.cloud/v1alpha1/Knowledge";

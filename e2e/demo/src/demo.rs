@@ -100,7 +100,7 @@ async fn prepare(
     for object in &objects {
         sites.apply(object).await?;
     }
-    screen.done(&format!("cloud: {} objects, hosts and flavor groups", objects.len()), begin);
+    screen.done(&format!("cloud: {} objects, hosts, flavor groups and what they have", objects.len()), begin);
     let begin = Instant::now();
     processes.start_operator(&script.operator).await?;
     screen.done("operator: ready, as service account berth-system/berth", begin);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use berth_crds::{
-    CommittedResource, Condition, Hypervisor, Quantity, Reservation, conditions,
+    CommittedResource, Condition, Hypervisor, Quantity, Reservation, ResourceType, conditions,
     labels::ZONE,
     resources::{CPU, MEMORY},
 };
@@ -41,9 +41,11 @@ pub struct Commitment {
     pub group: String,
     /// `spec.state`.
     pub state: String,
+    /// `spec.resourceType`.
+    pub resource: String,
     /// `spec.amount`.
     pub amount: String,
-    /// The same in bytes.
+    /// The same in bytes, when it is to have slots.
     #[serde(skip)]
     pub wanted: i64,
     /// `status.acceptedSpec.amount`.
@@ -163,13 +165,15 @@ fn of(
 fn commitment(object: &CommittedResource, labels: &Labels) -> Result<Commitment, Error> {
     let (name, spec) = (object.name_any(), &object.spec);
     let status = object.status.clone().unwrap_or_default();
+    let wanted = amount(&format!("CommittedResource {name}"), "spec.amount", spec.amount.as_str())?;
     Ok(Commitment {
-        wanted: amount(&format!("CommittedResource {name}"), "spec.amount", spec.amount.as_str())?,
+        wanted: if spec.resource_type == ResourceType::Memory { wanted } else { 0 },
         label: labels.get(&name).cloned().unwrap_or(name),
         uuid: spec.commitment_uuid.clone(),
         zone: spec.availability_zone.clone(),
         group: spec.flavor_group_name.clone(),
         state: spec.state.to_string(),
+        resource: spec.resource_type.to_string(),
         amount: spec.amount.to_string(),
         accepted_amount: status.accepted_spec.map(|accepted| accepted.amount.to_string()),
         ready: said(&status.conditions),

@@ -1,6 +1,8 @@
 //! The table of commitments: one row each, in columns that are as wide as they need to be.
 
-use berth_crds::{CommittedResource, conditions::commitment::INSUFFICIENT_CAPACITY};
+use berth_crds::{
+    CommittedResource, CommittedResourceSpec, ResourceType, conditions::commitment::INSUFFICIENT_CAPACITY,
+};
 use kube::ResourceExt;
 
 use crate::{
@@ -64,12 +66,20 @@ fn row(commitment: &CommittedResource, snapshot: &Snapshot, labels: &Labels) -> 
         spec.commitment_uuid.chars().take(SHORT_UUID).collect(),
         spec.availability_zone.clone(),
         spec.flavor_group_name.clone(),
-        spec.amount.to_string(),
+        amount(&commitment.spec),
         slots(commitment, snapshot),
         ready.map_or(NOTHING, |ready| ready.status.as_str()).to_owned(),
         ready.map_or(NOTHING, |ready| ready.reason.as_str()).to_owned(),
         ready.map_or(NOTHING, |ready| ready.message.as_str()).to_owned(),
     ]
+}
+
+/// What cores are counted in, memory says itself.
+fn amount(spec: &CommittedResourceSpec) -> String {
+    match spec.resource_type {
+        ResourceType::Memory => spec.amount.to_string(),
+        ResourceType::Cores => format!("{} cores", spec.amount),
+    }
 }
 
 /// Slots in force, and slots that there should be.

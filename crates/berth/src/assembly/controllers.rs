@@ -255,7 +255,9 @@ fn commitments(
 fn cores(memory: &Memory, environment: &Environment<'_>) -> Arc<CoresBook> {
     let (stores, queues) = (&memory.stores, memory.queues.clone());
     let wake = Arc::new(move |keys: &[ObjectKey]| queues.wake_commitments(keys));
-    Arc::new(CoresBook::new(stores.commitments.clone(), stores.capacities.clone(), environment.routes.clone(), wake))
+    let (commitments, routes) = (stores.commitments.clone(), environment.routes.clone());
+    let freezer = freezer(memory, environment);
+    Arc::new(CoresBook::new(commitments, stores.capacities.clone(), routes, freezer, wake))
 }
 
 fn slots(

@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use berth_crds::{CommittedResource, Hypervisor, Reservation, ReservationType, labels, names, testing};
+use berth_crds::{
+    CommittedResource, FlavorGroupCapacity, Hypervisor, Reservation, ReservationType, labels, names, testing,
+};
+use berth_telemetry::clock::Clock as _;
 use berth_testkit::{Random, Server, seeds};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -14,8 +17,9 @@ use crate::{
     world::{World, ZONES},
 };
 
-/// Commitments and hosts that may exist at a time.
+/// Commitments of memory, commitments of cores, and hosts that may exist at a time.
 pub const COMMITMENTS: usize = 6;
+const OF_CORES: usize = 5;
 const HOSTS: usize = 8;
 
 /// One thing that happens.
@@ -36,10 +40,17 @@ pub enum Act {
     Flight,
     /// Nova wants a host for a VM, or for a few at the same time.
     Vm,
+    /// Somebody commits cores, or a few at the same time, which do not all fit.
+    CommitCores,
+    EditCores,
+    DeleteCores,
+    /// The total of cores in a zone becomes another one, or is there at last.
+    Capacity,
+    CapacityGoes,
 }
 
 /// As they may follow each other: those that occur twice are twice as frequent.
-const ACTS: [Act; 19] = [
+const ACTS: [Act; 26] = [
     Act::Commit,
     Act::Commit,
     Act::Commit,
@@ -59,6 +70,13 @@ const ACTS: [Act; 19] = [
     Act::Vm,
     Act::Vm,
     Act::Vm,
+    Act::CommitCores,
+    Act::CommitCores,
+    Act::EditCores,
+    Act::EditCores,
+    Act::DeleteCores,
+    Act::Capacity,
+    Act::CapacityGoes,
 ];
 
 /// What happens when nobody takes room away that was given out: no host shrinks or goes, nobody sends a slot anywhere, and
@@ -212,6 +230,14 @@ fn happens(world: &World, act: Act, random: &mut Random) {
         Act::HandClears => hand(server, random, &json!({ "spec": { "targetHost": null } })),
         Act::HandSends => hand(server, random, &json!({ "spec": { "targetHost": host } })),
         Act::Flight => drop(server.create(&flight(&host, random))),
+        Act::CommitCores => commit_cores(world, zone, random),
+        Act::EditCores => edit_cores(world, zone, random),
+        Act::DeleteCores => {
+            let name = of_cores(random);
+            world.servers().iter().for_each(|(_, server)| drop(server.delete::<CommittedResource>(&name)));
+        }
+        Act::Capacity => capacity(server, zone, random),
+        Act::CapacityGoes => drop(server.delete::<FlavorGroupCapacity>(&capacity_of(zone))),
         Act::Vm => {}
     }
 }
@@ -230,6 +256,48 @@ fn flight(host: &str, random: &mut Random) -> Reservation {
     data.vm_id = Some(format!("vm-{}", 1 + random.below(20)));
     data.intent = intents[random.below(intents.len())].to_owned();
     flight
+}
+
+fn of_cores(random: &mut Random) -> String {
+    names::commitment(&format!("cores-{}", random.below(OF_CORES)))
+}
+
+fn commit_cores(world: &World, zone: &str, random: &mut Random) {
+    let count = if random.chance(300) { OF_CORES } else { 1 };
+    for _ in 0..count {
+        let mut new = seeds::cores(&format!("cores-{}", random.below(OF_CORES)), 1 + random.draw() % 60);
+        new.spec.allow_rejection = random.chance(300);
+        zone.clone_into(&mut new.spec.availability_zone);
+        if random.chance(200) {
+            let end = world.clock.now() + SignedDuration::from_secs(1 + i64::try_from(random.below(120)).unwrap_or(0));
+            new.spec.end_time = Some(berth_crds::conditions::whole_seconds(end));
+        }
+        drop(world.server_of(zone).create(&new));
+    }
+}
+
+fn edit_cores(world: &World, zone: &str, random: &mut Random) {
+    let amount = (1 + random.draw() % 60).to_string();
+    let spec = match random.below(6) {
+        0 => json!({ "availabilityZone": zone, "amount": amount }),
+        1 => json!({ "state": "planned" }),
+        2 => json!({ "state": "superseded" }),
+        3 => json!({ "state": "pending" }),
+        _ => json!({ "amount": amount }),
+    };
+    edit(world, &of_cores(random), &json!({ "spec": spec }));
+}
+
+fn capacity_of(zone: &str) -> String {
+    names::flavor_group_capacity(testing::GROUP, zone)
+}
+
+fn capacity(server: &Server, zone: &str, random: &mut Random) {
+    let cores = 40 + random.draw() % 100;
+    let changed = server.edit_status::<FlavorGroupCapacity>(&capacity_of(zone), &seeds::total_of_cores(cores));
+    if changed.is_err() {
+        drop(server.create(&seeds::capacity(zone, cores)));
+    }
 }
 
 fn commit(world: &World, zone: &str, uuid: &str, random: &mut Random) {

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use berth::assembly::{Controllers, Deciding, Environment, Memory, MemorySettings, OperatorMetrics, Order, Work};
 use berth_cluster::{Candidate, Clusters, Election, Events, Fence, Leadership, Pick, Routes};
+use berth_committed_resource::CoresBook;
 use berth_core::{ClusterName, HostName};
 use berth_scheduler::BuiltIn;
 use berth_scheduler_api::Chosen;
@@ -43,6 +44,7 @@ pub struct Process {
     tasks: JoinSet<()>,
     brain: Arc<BuiltIn>,
     endpoint: Endpoint,
+    cores: Arc<CoresBook>,
 }
 
 impl Process {
@@ -79,6 +81,7 @@ impl Process {
         };
         let controllers = Controllers::new(&memory, &environment);
         let work = controllers.work(&memory, &metrics, &stop, ordered(order));
+        let cores = controllers.commitments().cores.clone();
         let deciding = Deciding::new(leadership.clone(), who);
         let (router, nova) = endpoint(&memory, &environment, &deciding, network, chance, &stop);
         for (_, work) in nova {
@@ -89,7 +92,7 @@ impl Process {
         let (known, (end, ended)) = (memory, watch::channel(false));
         let leading = lead(known, leadership, deciding, work, end);
         tasks.spawn(gate.through(leading));
-        Self { ended, gate, tasks, brain, endpoint }
+        Self { ended, gate, tasks, brain, endpoint, cores }
     }
 
     /// It is gone from one moment to the next; requests that it has sent may still take effect.
@@ -101,6 +104,11 @@ impl Process {
     /// What it holds for decisions that nothing shows, and where its sums are wrong: both are empty at rest.
     pub fn holds(&self) -> (usize, usize, Vec<HostName>) {
         (self.brain.claimed(), self.brain.assumed(), self.brain.drift())
+    }
+
+    /// The ledger of cores is empty: everything that was decided is shown.
+    pub fn has_given_out_what_it_decided(&self) -> bool {
+        self.cores.is_empty()
     }
 
     /// It has lost the lease.

@@ -26,8 +26,12 @@ const REST: Duration = Duration::from_secs(45 * 60);
 const PATIENCE: Duration = Duration::from_secs(8 * 3600);
 
 /// The kinds that live in the cluster of their zone.
-const ROUTED: [&str; 3] =
-    ["kvm.cloud.sap/v1/Hypervisor", "cortex.cloud/v1alpha1/Reservation", "cortex.cloud/v1alpha1/CommittedResource"];
+const ROUTED: [&str; 4] = [
+    "kvm.cloud.sap/v1/Hypervisor",
+    "cortex.cloud/v1alpha1/Reservation",
+    "cortex.cloud/v1alpha1/CommittedResource",
+    "cortex.cloud/v1alpha1/FlavorGroupCapacity",
+];
 
 pub struct World {
     pub home: Server,
@@ -206,6 +210,7 @@ impl World {
     /// Nothing is held any more, and planning again plans nothing.
     pub async fn whoever_starts_now_writes_nothing(&mut self, process: Process) {
         assert_eq!(process.holds(), (0, 0, Vec::new()), "claims, entries, and hosts whose sums have drifted");
+        assert!(process.has_given_out_what_it_decided(), "cores are held for what nobody shows");
         process.crash();
         let again = self.start("again");
         self.rests().await;

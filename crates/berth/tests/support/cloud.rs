@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation, Time, generate, names};
+use berth_crds::{
+    CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Reservation, Time, generate, names,
+};
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
@@ -59,14 +61,20 @@ impl Cloud {
         }
     }
 
-    /// Removes all commitments, slots, hosts and flavor groups, whatever holds them.
+    /// Removes all commitments, slots, hosts, flavor groups and capacities, whatever holds them.
     pub async fn clear(&self) {
         let commitments = self.raw::<CommittedResource>();
         for commitment in commitments.list(&ListParams::default()).await.unwrap() {
             let bare = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
             commitments.patch(&commitment.name_any(), &PatchParams::default(), &bare).await.unwrap();
         }
-        for api in [commitments, self.raw::<Reservation>(), self.raw::<Hypervisor>(), self.raw::<Knowledge>()] {
+        let others = [
+            self.raw::<Reservation>(),
+            self.raw::<Hypervisor>(),
+            self.raw::<Knowledge>(),
+            self.raw::<FlavorGroupCapacity>(),
+        ];
+        for api in [commitments].into_iter().chain(others) {
             api.delete_collection(&DeleteParams::default(), &ListParams::default()).await.unwrap();
         }
     }
@@ -77,6 +85,7 @@ impl Cloud {
         let mut seen = Seen {
             commitments: self.api().list(&all).await?.items,
             hosts: self.api().list(&all).await?.items,
+            capacities: self.raw::<FlavorGroupCapacity>().list(&all).await?.into_iter().filter_map(typed).collect(),
             knowledges: self.raw::<Knowledge>().list(&all).await?.into_iter().filter_map(typed).collect(),
             ..Seen::default()
         };

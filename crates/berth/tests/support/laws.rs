@@ -38,6 +38,7 @@ fn snapshot_of(clusters: &[(ClusterName, &Seen)]) -> Snapshot {
         clusters.iter().flat_map(|(name, seen)| shared(name, &seen.reservations)),
         clusters.iter().flat_map(|(name, seen)| shared(name, &seen.hosts)),
     )
+    .with_capacities(clusters.iter().flat_map(|(name, seen)| shared(name, &seen.capacities)))
 }
 
 fn shared<K: Clone>(cluster: &ClusterName, objects: &[K]) -> impl Iterator<Item = (ClusterName, Arc<K>)> {

@@ -1,6 +1,8 @@
 //! The objects of the stories. Memory hosts come in multiples of one slot of 480 GiB, so that what fits is easy to see.
 
-use berth_crds::{CommittedResource, Hypervisor, testing};
+use berth_crds::{
+    CommittedResource, FlavorGroupCapacity, FlavorGroupCapacitySpec, Hypervisor, ResourceType, names, testing,
+};
 use serde_json::{Value, json};
 
 pub use berth_crds::testing::{GROUP, ZONE};
@@ -62,6 +64,23 @@ pub fn mixed(uuid: &str, amount: &str) -> CommittedResource {
     MIXED_GROUP.clone_into(&mut commitment.spec.flavor_group_name);
     commitment.spec.amount = amount.into();
     commitment
+}
+
+/// A confirmed commitment of so many cores of [`GROUP`] that is tried again for ever.
+pub fn cores(uuid: &str, count: u64) -> CommittedResource {
+    let mut commitment = patient(uuid, 1);
+    commitment.spec.resource_type = ResourceType::Cores;
+    commitment.spec.amount = count.to_string().into();
+    commitment
+}
+
+/// What says how many cores [`GROUP`] has in a zone.
+pub fn capacity(zone: &str, cores: Option<u64>) -> FlavorGroupCapacity {
+    let spec = FlavorGroupCapacitySpec { flavor_group: GROUP.to_owned(), availability_zone: zone.to_owned() };
+    let mut capacity = FlavorGroupCapacity::new(&names::flavor_group_capacity(GROUP, zone), spec);
+    let total = cores.map(|cores| ("cores".to_owned(), cores.to_string().into()));
+    capacity.status.get_or_insert_default().total_capacity = total.into_iter().collect();
+    capacity
 }
 
 /// An empty memory host with room for so many slots of [`GROUP`].

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, fmt};
 
 use berth_crds::{
-    CommittedResource, Condition, Hypervisor, Knowledge, Quantity, Reservation, ReservationType, conditions, names,
-    resources,
+    CommittedResource, Condition, FlavorGroupCapacity, Hypervisor, Knowledge, Quantity, Reservation, ReservationType,
+    conditions, names, resources,
 };
 use kube::ResourceExt;
 use serde_json::Value;
@@ -19,6 +19,7 @@ pub struct Seen {
     pub unreadable: Vec<Value>,
     pub hosts: Vec<Hypervisor>,
     pub knowledges: Vec<Knowledge>,
+    pub capacities: Vec<FlavorGroupCapacity>,
 }
 
 impl Seen {

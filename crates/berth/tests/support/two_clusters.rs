@@ -31,8 +31,12 @@ use super::{
 const NAME: &str = "berth";
 
 /// Kinds whose objects are in the cluster of their zone.
-const OF_ZONES: [&str; 3] =
-    ["cortex.cloud/v1alpha1/CommittedResource", "cortex.cloud/v1alpha1/Reservation", "kvm.cloud.sap/v1/Hypervisor"];
+const OF_ZONES: [&str; 4] = [
+    "cortex.cloud/v1alpha1/CommittedResource",
+    "cortex.cloud/v1alpha1/Reservation",
+    "cortex.cloud/v1alpha1/FlavorGroupCapacity",
+    "kvm.cloud.sap/v1/Hypervisor",
+];
 
 static REMOTE: OnceCell<Mutex<ControlPlane>> = OnceCell::const_new();
 
@@ -132,7 +136,7 @@ impl TwoClusters {
 
     /// Waits until the operator follows all kinds of the remote (1), or none (0).
     pub async fn remote_is(&self, complete: u64) {
-        let wanted = 3 * complete;
+        let wanted = OF_ZONES.len() as u64 * complete;
         self.until(&format!("{wanted} stores follow the remote"), async |two| {
             let cluster = format!("cluster=\"{OTHER_ZONE}\"");
             let sum = two.counted("berth_store_complete", &[&cluster]).await;

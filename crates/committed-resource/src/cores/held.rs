@@ -18,13 +18,13 @@ pub(crate) struct Held {
 }
 
 /// What was accepted, where it was accepted, while the commitment is pending, guaranteed or confirmed (document 20 section
-/// 19 no. 10 b), is not going away, and is not over: by what was said about it, or at `now`. Whether another object is
-/// served in its place is not asked here.
-pub(crate) fn held(object: &CommittedResource, now: Option<Timestamp>) -> Option<Held> {
+/// 19 no. 10 b), is not going away, and is not over: by what was said about it, or at `now`. One that is frozen keeps what
+/// it has, because its end and its deletion wait (U57). Whether another object is served in its place is not asked here.
+pub(crate) fn held(object: &CommittedResource, now: Option<Timestamp>, frozen: bool) -> Option<Held> {
     let accepted = facts::accepted_spec(object).filter(|spec| spec.resource == ResourceType::Cores)?;
     let phase = facts::spec(object).phase(now.unwrap_or(Timestamp::MIN));
     let stays = phase == Phase::Wanted && object.metadata.deletion_timestamp.is_none() && !was_over(object);
-    stays.then(|| Held { place: Place::of(&accepted), cores: accepted.cores() })
+    (frozen || stays).then(|| Held { place: Place::of(&accepted), cores: accepted.cores() })
 }
 
 /// A clock that is set back does not bring it to life (U38).

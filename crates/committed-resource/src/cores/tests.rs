@@ -11,6 +11,7 @@ use berth_crds::{
     conditions::{Status, commitment::Reason, ready_condition},
     testing,
 };
+use berth_telemetry::config::Freeze;
 use serde_json::json;
 
 use super::*;
@@ -69,12 +70,18 @@ fn others() -> Vec<CommittedResource> {
 }
 
 fn book(commitments: Vec<CommittedResource>, capacities: Vec<FlavorGroupCapacity>) -> Arc<CoresBook> {
-    Arc::new(CoresBook::new(
-        filled(COMMITMENT_INDEXES, &home(), commitments),
-        filled(CAPACITY_INDEXES, &home(), capacities),
-        Routes::home_only(),
-        Arc::new(|_| ()),
-    ))
+    waking(commitments, capacities, Arc::new(|_| ()))
+}
+
+fn waking(
+    commitments: Vec<CommittedResource>,
+    capacities: Vec<FlavorGroupCapacity>,
+    wake: WakeCommitments,
+) -> Arc<CoresBook> {
+    let commitments = filled(COMMITMENT_INDEXES, &home(), commitments);
+    let capacities = filled(CAPACITY_INDEXES, &home(), capacities);
+    let freezer = Freezer::new(Freeze::default(), commitments.clone(), Store::new(&[]));
+    Arc::new(CoresBook::new(commitments, capacities, Routes::home_only(), freezer, wake))
 }
 
 /// What is said to a commitment of so many cores, as a look has it.
@@ -185,6 +192,14 @@ fn document_20_section_19_no_10c_what_is_over_or_going_does_not_count() {
 }
 
 #[test]
+fn u57_what_is_frozen_keeps_its_cores_over_its_end() {
+    let mut other = accepted("a", Confirmed, "100");
+    other.spec.end_time = Some(Time(at(-1)));
+    other.metadata.annotations = Some([(berth_crds::labels::FREEZE.to_owned(), String::new())].into());
+    assert_eq!(told(&book(vec![other], vec![object("capacity", Some("100"))]), "100", true).0, Reason::Rejected);
+}
+
+#[test]
 fn u38_what_was_said_to_be_over_stays_so_when_the_clock_is_set_back() {
     let mut other = accepted("a", Confirmed, "100");
     other.spec.end_time = Some(Time(at(100)));
@@ -269,12 +284,8 @@ fn what_a_look_took_ends_with_it_unless_nobody_knows_what_was_written() {
     let note = woken.clone();
     let mut waiting = accepted("waiting", Confirmed, "60");
     waiting.status = None;
-    let book = Arc::new(CoresBook::new(
-        filled(COMMITMENT_INDEXES, &home(), [waiting]),
-        filled(CAPACITY_INDEXES, &home(), [object("capacity", Some("100"))]),
-        Routes::home_only(),
-        Arc::new(move |keys: &[ObjectKey]| lock(&note).extend_from_slice(keys)),
-    ));
+    let wake = Arc::new(move |keys: &[ObjectKey]| lock(&note).extend_from_slice(keys));
+    let book = waking(vec![waiting], vec![object("capacity", Some("100"))], wake);
     let claim = Claim { place: here(), cores: Cores::new(60), total: Cores::new(100) };
     let looking = book.looking(&key("one"));
     assert_eq!(book.take(&key("one"), &claim, now()), Verdict::Enough);

@@ -18,15 +18,22 @@ fn remote() -> ClusterName {
 fn held_in_remote(commitments: &Store<CommittedResource>) -> Holding {
     applied(commitments, &ClusterName::home(), testing::commitment(UUID, "480Gi"));
     let reservations = filled(RESERVATION_INDEXES, &remote(), [testing::slot(UUID, 0)]);
+    let freezer = Freezer::new(Freeze::default(), commitments.clone(), reservations.clone());
     let reader = Reader {
         commitments,
         reservations: &reservations,
-        freezer: &Freezer::new(Freeze::default(), commitments.clone(), reservations.clone()),
+        freezer: &freezer,
         hypervisors: &Store::new(&[]),
         flavor_groups: &FlavorGroupsCache::new(Store::new(&[])),
         scheduler: &Room::of(0),
         routes: &Routes::home_only(),
-        cores: &CoresBook::new(commitments.clone(), Store::new(&[]), Routes::home_only(), Arc::new(|_| ())),
+        cores: &CoresBook::new(
+            commitments.clone(),
+            Store::new(&[]),
+            Routes::home_only(),
+            freezer.clone(),
+            Arc::new(|_| ()),
+        ),
     };
     let key = ObjectKey::new(ClusterName::home(), names::commitment(UUID));
     reader.facts(&key, &commitments.get(&key).unwrap()).holdings[&remote()].clone()

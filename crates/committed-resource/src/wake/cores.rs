@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use berth_cluster::{Change, ObjectKey, Store, indexes::COMMITMENT_BY_CORES};
 use berth_core::{Cores, commitment::ResourceType, host::ConditionStatus};
-use berth_crds::{CommittedResource, FlavorGroupCapacity, conditions::commitment::Reason, facts};
+use berth_crds::{CommittedResource, FlavorGroupCapacity, conditions::commitment::Reason, facts, labels};
+use kube::ResourceExt;
 
 use crate::{
     cores::{Held, held},
@@ -55,7 +56,7 @@ fn waits(object: &CommittedResource) -> bool {
 /// What it holds, once nobody is served in its place.
 fn counted(object: Option<&CommittedResource>) -> Option<Held> {
     let object = object.filter(|object| ready(object).is_none_or(|said| said.reason != Some(Reason::DuplicateUuid)))?;
-    held(object, None)
+    held(object, None, object.annotations().contains_key(labels::FREEZE))
 }
 
 fn place(object: &FlavorGroupCapacity) -> Place {

@@ -251,6 +251,7 @@ fn commitments(
             stores.commitments.clone(),
             stores.capacities.clone(),
             Routes::home_only(),
+            freezer(world),
             world.wake_commitments(),
         )),
     }

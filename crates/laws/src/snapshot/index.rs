@@ -33,6 +33,11 @@ impl<V: Ord> Index<V> {
         }
     }
 
+    /// All values that an object has, ascending.
+    pub(super) fn values(&self) -> impl Iterator<Item = &V> {
+        self.0.keys()
+    }
+
     pub(super) fn select<Q: Ord + ?Sized>(&self, value: &Q) -> impl Iterator<Item = &Key>
     where
         V: Borrow<Q>,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use berth_core::ClusterName;
 use berth_crds::{
-    Allocation, CommittedResource, CommittedResourceStatus, Condition, Hypervisor, Reservation, Time,
+    Allocation, CommittedResource, CommittedResourceStatus, Condition, FlavorGroupCapacity, FlavorGroupCapacitySpec,
+    Hypervisor, Reservation, ResourceType, Time,
     conditions::{self, Status},
     hypervisor::Instance,
     labels, testing,
@@ -22,11 +23,13 @@ pub struct World {
     pub commitments: Vec<(ClusterName, CommittedResource)>,
     pub slots: Vec<(ClusterName, Reservation)>,
     pub hosts: Vec<(ClusterName, Hypervisor)>,
+    pub capacities: Vec<(ClusterName, FlavorGroupCapacity)>,
 }
 
 impl World {
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::of(shared(&self.commitments), shared(&self.slots), shared(&self.hosts))
+            .with_capacities(shared(&self.capacities))
     }
 }
 
@@ -41,6 +44,7 @@ pub fn sound() -> World {
         commitments: vec![(home(), commitment(UUID, 2))],
         slots: (0..2).map(|number| (home(), slot(UUID, number, "node1"))).collect(),
         hosts: vec![(home(), host("node1", 2))],
+        capacities: vec![],
     }
 }
 
@@ -58,6 +62,27 @@ pub fn commitment(uuid: &str, slots: u64) -> CommittedResource {
         ..CommittedResourceStatus::default()
     });
     commitment
+}
+
+/// An accepted commitment of so many cores.
+pub fn cores(uuid: &str, count: u64) -> CommittedResource {
+    let mut commitment = commitment(uuid, 0);
+    commitment.metadata.finalizers = None;
+    commitment.spec.resource_type = ResourceType::Cores;
+    commitment.spec.amount = count.to_string().into();
+    commitment.status.as_mut().unwrap().accepted_spec = Some(commitment.spec.clone());
+    commitment
+}
+
+/// What says that there are so many cores.
+pub fn capacity(name: &str, cores: u64) -> FlavorGroupCapacity {
+    let spec = FlavorGroupCapacitySpec {
+        flavor_group: testing::GROUP.to_owned(),
+        availability_zone: testing::ZONE.to_owned(),
+    };
+    let mut capacity = FlavorGroupCapacity::new(name, spec);
+    capacity.status.get_or_insert_default().total_capacity = [("cores".to_owned(), cores.to_string().into())].into();
+    capacity
 }
 
 /// A slot in force.
