@@ -4,6 +4,7 @@
 //! slots; where a slot is in force, the controller of `berth-reservation` says.
 
 mod apply;
+mod braking;
 mod controller;
 mod cores;
 mod error;
@@ -12,6 +13,7 @@ mod ledger;
 mod marks;
 mod metrics;
 mod object;
+pub mod orphans;
 mod plan;
 mod read;
 mod served;

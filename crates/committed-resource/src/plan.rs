@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use berth_cluster::{Frozen, ObjectKey, Whole};
+use berth_cluster::{Frozen, ObjectKey, Stopped, Whole};
 use berth_core::{
     ClusterName, GroupName, HostName, SlotKey, SlotName, Zone,
     commitment::{Phase, ResourceType, Spec, State},
@@ -83,6 +83,8 @@ pub enum Course {
     },
     /// What there is cannot be read completely; nothing is done, and what was said before stands.
     Unreadable(String),
+    /// It would disturb too many slots that nobody wished to be disturbed; nothing is done (D14).
+    Braked(Stopped),
     /// Something is missing and cannot be had at the moment; nothing is done.
     Hindered(String),
     /// What was said about this generation stands.

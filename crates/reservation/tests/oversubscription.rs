@@ -6,11 +6,15 @@ mod support;
 
 use std::time::Duration;
 
-use berth_cluster::{Class, Classified, Next, ObjectKey, testing::failing};
+use berth_cluster::{Class, Classified, Freezer, Next, ObjectKey, testing::failing};
 use berth_core::ClusterName;
 use berth_crds::{Hypervisor, Reservation, labels};
 use berth_reservation::oversubscription::{OversubscriptionController, OversubscriptionMetrics, Parts, Settings, wake};
-use berth_telemetry::{clock::Clock, clock::TokioClock, metrics::Metrics};
+use berth_telemetry::{
+    clock::{Clock, TokioClock},
+    config::Freeze,
+    metrics::Metrics,
+};
 use berth_testkit::{Fault, Queue, Verb, seeds};
 use serde_json::json;
 use support::{Process, UUID, begin, name, path};
@@ -46,6 +50,7 @@ async fn hosts(rooms: &[(&str, u64)], slots: &[&str], settings: Settings) -> Hos
         reservations: world.writer(&world.stores.reservations),
         hypervisors: world.stores.hypervisors.clone(),
         view: world.scheduler.clone(),
+        freezer: Freezer::new(Freeze::default(), world.stores.commitments.clone(), world.stores.reservations.clone()),
         evictions: process.slots.evictions(),
         metrics: OversubscriptionMetrics::register(&metrics).unwrap(),
         settings,
@@ -300,6 +305,23 @@ async fn section_15_no_12_slots_with_vms_stay_unless_the_setting_says_otherwise(
 }
 
 #[tokio::test(start_paused = true)]
+async fn u57_frozen_slots_stay_where_they_are_until_they_are_set_free() {
+    let hosts = shrunk().await;
+    let mut commitment = seeds::patient(UUID, 2);
+    commitment.metadata.annotations = Some([(labels::FREEZE.to_owned(), String::new())].into());
+    hosts.process.world.server.create(&commitment).unwrap();
+    sleep(PATIENCE).await;
+    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(PATIENCE), "nobody may leave");
+    assert_eq!((hosts.writes(), hosts.shown()), (vec![], too_many(1)));
+    let free = json!({ "metadata": { "annotations": { labels::FREEZE: null } } });
+    let name = berth_crds::names::commitment(UUID);
+    hosts.process.world.server.edit::<berth_crds::CommittedResource>(&name, &free).unwrap();
+    sleep(PATIENCE).await;
+    hosts.look("node1").await.unwrap();
+    assert_eq!(hosts.writes().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_eviction_hosts_are_only_counted() {
     let hosts = hosts(&[("node1", 2)], &["node1", "node1"], Settings { evict: false, ..SETTINGS }).await;
     hosts.resize("node1", 1);
@@ -341,7 +363,7 @@ async fn section_15_no_14_what_blocks_a_host_wakes_it_and_what_does_not_does_not
     hosts.process.world.server.edit::<Hypervisor>("node1", &beat).unwrap();
     assert_eq!(hosts.woken(), [""; 0]);
     let mut failover = berth_crds::testing::slot(UUID, 7);
-    failover.metadata.labels = Some([(labels::TYPE.to_owned(), "failover".to_owned())].into());
+    failover.metadata.labels = Some([(labels::TYPE.to_owned(), labels::TYPE_FAILOVER.to_owned())].into());
     failover.spec.type_ = berth_crds::ReservationType::FailoverReservation;
     failover.spec.committed_resource_reservation = None;
     failover.spec.failover_reservation = Some(berth_crds::reservation::FailoverReservationSpec::default());

@@ -14,6 +14,7 @@ use berth_telemetry::config::Configuration;
 
 use super::{
     Environment, Memory,
+    controllers::freezer,
     events::{Queues, Stores, wake_all},
 };
 
@@ -28,6 +29,7 @@ pub(super) fn oversubscription(
         reservations: environment.writer(&memory.stores.reservations),
         hypervisors: memory.stores.hypervisors.clone(),
         view: memory.scheduler.clone(),
+        freezer: freezer(memory, environment),
         evictions,
         metrics: environment.metrics.oversubscription.clone(),
         settings: settings(environment.configuration),

@@ -64,7 +64,7 @@ impl SlotFacts {
         }
         match &self.outlook.plan.step {
             Step::Nothing => self.resting(),
-            Step::Frozen => "frozen".to_owned(),
+            Step::Frozen => self.frozen(),
             Step::Echo | Step::Verify(_) => "in force".to_owned(),
             Step::Nameless => "no host: it names no flavor".to_owned(),
             Step::Unbind(why) => format!("no host: {}", why.message()),
@@ -76,6 +76,11 @@ impl SlotFacts {
                 None => "has a host, is not confirmed yet".to_owned(),
             },
         }
+    }
+
+    fn frozen(&self) -> String {
+        let why = self.outlook.facts.frozen.as_ref();
+        why.map_or_else(|| "frozen".to_owned(), |why| format!("frozen: {why}"))
     }
 
     fn resting(&self) -> String {
@@ -116,6 +121,9 @@ impl SlotFacts {
     pub(super) fn next(&self) -> Vec<Next> {
         if self.outlook.facts.slot.terminating {
             return vec![Next::once("its finalizers are gone", "it is gone, and its room is free")];
+        }
+        if self.outlook.plan.step == Step::Frozen {
+            return vec![Next::once("it is set free", "everything that waits is done")];
         }
         let mut all: Vec<Next> = self.step().into_iter().chain(vms::next(&self.outlook)).collect();
         let look = "it is looked at again, and at once when something changes";

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use berth_crds::{CommittedResource, Hypervisor, Reservation, names};
+use berth_crds::{CommittedResource, Hypervisor, Reservation, ReservationType, labels, names, testing};
 use berth_testkit::{Random, Server, seeds};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -32,12 +32,14 @@ pub enum Act {
     HandSends,
     /// The agents of all hosts report that nothing has changed.
     HostBeats,
+    /// Somebody else keeps room for a VM on its way.
+    Flight,
     /// Nova wants a host for a VM, or for a few at the same time.
     Vm,
 }
 
 /// As they may follow each other: those that occur twice are twice as frequent.
-const ACTS: [Act; 18] = [
+const ACTS: [Act; 19] = [
     Act::Commit,
     Act::Commit,
     Act::Commit,
@@ -53,6 +55,7 @@ const ACTS: [Act; 18] = [
     Act::HandClears,
     Act::HandSends,
     Act::HostBeats,
+    Act::Flight,
     Act::Vm,
     Act::Vm,
     Act::Vm,
@@ -191,8 +194,7 @@ fn happens(world: &World, act: Act, random: &mut Random) {
             world.servers().iter().for_each(|(_, server)| drop(server.delete::<CommittedResource>(&commitment)));
         }
         Act::HostComes => {
-            let new = seeds::in_zone(seeds::host(&host, 1 + random.draw() % 4), zone);
-            drop(server.create(&new));
+            drop(server.create(&world.host(&host, 1 + random.draw() % 4, zone)));
         }
         Act::HostShrinks => {
             let one = json!({ "status": { "capacity": { "memory": seeds::slots(1) }, "effectiveCapacity": { "memory": seeds::slots(1) } } });
@@ -209,8 +211,25 @@ fn happens(world: &World, act: Act, random: &mut Random) {
         Act::HostGoes => drop(server.delete::<Hypervisor>(&host)),
         Act::HandClears => hand(server, random, &json!({ "spec": { "targetHost": null } })),
         Act::HandSends => hand(server, random, &json!({ "spec": { "targetHost": host } })),
+        Act::Flight => drop(server.create(&flight(&host, random))),
         Act::Vm => {}
     }
+}
+
+/// Room for one of the VMs that there may be, on a host that there may be.
+fn flight(host: &str, random: &mut Random) -> Reservation {
+    let mut flight = testing::slot("nobody", 0);
+    flight.metadata.name = Some(format!("flight-{}", random.draw()));
+    flight.metadata.annotations = None;
+    flight.metadata.labels = Some([(labels::TYPE.to_owned(), labels::TYPE_IN_FLIGHT.to_owned())].into());
+    let spec = &mut flight.spec;
+    (spec.type_, spec.committed_resource_reservation) = (ReservationType::InFlightReservation, None);
+    spec.target_host = Some(host.to_owned());
+    let data = spec.in_flight_reservation.get_or_insert_default();
+    let intents = ["create", "live_migration", "resize"];
+    data.vm_id = Some(format!("vm-{}", 1 + random.below(20)));
+    data.intent = intents[random.below(intents.len())].to_owned();
+    flight
 }
 
 fn commit(world: &World, zone: &str, uuid: &str, random: &mut Random) {

@@ -8,8 +8,10 @@ mod faults;
 mod leader_law;
 mod life;
 mod nova;
+mod overbooked;
 mod process;
 mod promises;
+#[allow(dead_code, reason = "the story of the real server uses more of it")]
 #[path = "../support/recorded.rs"]
 mod recorded;
 mod taking_over;

@@ -380,7 +380,8 @@ fn expect(slot: &mut Reservation, vm: &str, booking: &Booking) {
     data.allocations.entry(vm.to_owned()).or_insert(allocation);
 }
 
-fn everything<K: Kind>(people: &People) -> Vec<(ClusterName, Arc<K>)> {
+/// All objects of a kind, with their clusters.
+pub fn everything<K: Kind>(people: &People) -> Vec<(ClusterName, Arc<K>)> {
     let of = |(cluster, server): &(ClusterName, Server)| {
         let all: Vec<K> = server.all().unwrap();
         let cluster = cluster.clone();

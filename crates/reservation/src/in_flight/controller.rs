@@ -9,6 +9,7 @@ use berth_cluster::{
 use berth_core::{HostName, VmId};
 use berth_crds::{Hypervisor, Reservation};
 use berth_telemetry::clock::Clock;
+use tokio::sync::Mutex;
 use tracing::{debug, info};
 
 use super::{
@@ -42,12 +43,14 @@ pub struct Parts<V> {
 pub struct InFlightController<V> {
     parts: Parts<V>,
     sightings: Sightings,
+    /// All of a VM are woken when it lands, and each of them would delete all.
+    deleting: Mutex<()>,
 }
 
 impl<V: VmSizes> InFlightController<V> {
     /// A controller that has seen nothing yet.
     pub fn new(parts: Parts<V>) -> Self {
-        Self { parts, sightings: Sightings::default() }
+        Self { parts, sightings: Sightings::default(), deleting: Mutex::default() }
     }
 
     /// One look at an in-flight reservation. A reservation of another type is left alone.
@@ -120,6 +123,7 @@ impl<V: VmSizes> InFlightController<V> {
 
     /// One after the other, each in its own cluster; the first that cannot be deleted ends it.
     async fn delete_all(&self, cause: Cause, which: &[ObjectKey]) -> Result<(), Error> {
+        let _one_at_a_time = self.deleting.lock().await;
         for key in which {
             let Some(object) = self.store().get(key).filter(|object| is_ours(object)) else { continue };
             // Others that cannot be read do not matter: that this one has done its work is no conclusion from an absence.

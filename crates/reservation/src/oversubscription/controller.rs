@@ -4,7 +4,8 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use berth_cluster::{
-    Guard, Malformed, Next, ObjectKey, Partial, Store, WriteError, Writer, Written, indexes::RESERVATION_BY_HOST,
+    Freezer, Guard, Malformed, Next, ObjectKey, Partial, Store, WriteError, Writer, Written,
+    indexes::RESERVATION_BY_HOST,
 };
 use berth_core::{Resources, host::ConditionStatus, host::Host};
 use berth_crds::{Hypervisor, Reservation, conditions::READY};
@@ -27,6 +28,8 @@ pub struct Parts {
     pub hypervisors: Store<Hypervisor>,
     /// The capacity view, whoever finds hosts for slots.
     pub view: Arc<BuiltIn>,
+    /// What is left as it is.
+    pub freezer: Freezer,
     /// Where the controller of slots finds why a slot lost its host.
     pub evictions: Evictions,
     /// Counts.
@@ -162,13 +165,26 @@ impl OversubscriptionController {
         };
         let held = report.reservations.iter().filter_map(|held| Some((held, object(held)?)));
         let (occupants, slots) =
-            held.map(|(held, (key, object))| (occupant(&report.host, held, &object), (key, object))).unzip();
+            held.map(|(held, (key, object))| (self.occupant(&report.host, held, &object), (key, object))).unzip();
         let facts = Facts {
             ready: report.host.conditions.get(READY) == Some(&ConditionStatus::True) && report.host.nonsense.is_none(),
             free: report.observed,
             slots: occupants,
         };
         Seen { host: report.host, facts, slots }
+    }
+
+    fn occupant(&self, host: &Host, held: &Held, object: &Reservation) -> Occupant {
+        let expected = object.spec.committed_resource_reservation.iter().flat_map(|data| &data.allocations);
+        let frozen = self.parts.freezer.slot(object).is_some();
+        Occupant {
+            key: held.reservation.key.clone(),
+            size: held.reservation.size.at_least_zero(),
+            block: held.block.block,
+            empty: expected.count() == 0 && held.covered == Resources::ZERO,
+            leaving: object.spec.target_host.as_deref() != Some(host.name.as_str()) && !frozen,
+            frozen,
+        }
     }
 
     async fn evict_all(&self, seen: &Seen, chosen: BTreeSet<ObjectKey>, excess: Resources) -> Result<(), Error> {
@@ -221,16 +237,5 @@ impl OversubscriptionController {
     fn in_order(&self, key: &ObjectKey) {
         self.over.forget(key);
         self.told.forget(key);
-    }
-}
-
-fn occupant(host: &Host, held: &Held, object: &Reservation) -> Occupant {
-    let expected = object.spec.committed_resource_reservation.iter().flat_map(|data| &data.allocations);
-    Occupant {
-        key: held.reservation.key.clone(),
-        size: held.reservation.size.at_least_zero(),
-        block: held.block.block,
-        empty: expected.count() == 0 && held.covered == Resources::ZERO,
-        leaving: object.spec.target_host.as_deref() != Some(host.name.as_str()),
     }
 }

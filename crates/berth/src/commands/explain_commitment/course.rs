@@ -11,6 +11,7 @@ pub(super) fn words(facts: &Facts) -> String {
     let outlook = &facts.outlook;
     match &outlook.decided.plan.course {
         Course::Frozen(why) => format!("It is frozen: {why}."),
+        Course::Braked(stopped) => format!("The brake holds it back: {stopped}."),
         Course::Planned => "It begins later: while its state is planned it holds nothing.".to_owned(),
         Course::Over(state) => over(facts, *state),
         Course::Deleting => deleting(facts),
@@ -109,10 +110,13 @@ fn reserve(facts: &Facts) -> String {
     let roomless = facts.slots.iter().filter(|slot| slot.waiting().is_some()).count();
     let roomless = roomless + outlook.decided.hosts.iter().filter(|host| host.is_none()).count();
     let progress = progress(in_force, total);
+    let (room, looked) = ("there is no room", shortage(facts));
     match roomless {
+        0 if total == 1 => format!("{progress} yet."),
         0 => format!("{progress}; the others are on their way."),
-        1 => format!("{progress}; for one there is no room.{}", shortage(facts)),
-        _ => format!("{progress}; for {roomless} there is no room.{}", shortage(facts)),
+        1 if total == 1 => format!("{progress}: {room} for it.{looked}"),
+        1 => format!("{progress}; for one of them {room}.{looked}"),
+        _ => format!("{progress}; for {roomless} of them {room}.{looked}"),
     }
 }
 

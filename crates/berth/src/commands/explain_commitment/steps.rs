@@ -88,6 +88,7 @@ fn by_people(facts: &Facts) -> Option<Next> {
             Some(Next::once(change(facts), format!("it is tried anew as a whole; until then {then}")))
         }
         Course::Refused { retry: false, .. } => Some(Next::once("its spec is corrected", "it is tried anew")),
+        Course::Frozen(_) => Some(Next::once("it is set free", "everything that waits is done")),
         Course::Duplicate(_) => Some(Next::once("one of the two is deleted", "the other one is served")),
         Course::WrongCluster(_) => Some(Next::once("it is deleted here", "its slots are given up")),
         Course::Deleting if facts.slots.is_empty() && !facts.foreign_finalizers().is_empty() => {
@@ -124,6 +125,9 @@ fn until_end(facts: &Facts) -> Option<Duration> {
 
 fn end(facts: &Facts) -> Option<Next> {
     let end = facts.outlook.facts.spec.end.filter(|end| *end > facts.now)?;
-    let held = !matches!(facts.outlook.decided.plan.course, Course::Over(_) | Course::Deleting);
-    held.then(|| Next::at(end, "it ends, and all of its slots are given up"))
+    match facts.outlook.decided.plan.course {
+        Course::Over(_) | Course::Deleting => None,
+        Course::Frozen(_) => Some(Next::at(end, "it ends, and keeps its slots as long as it is frozen")),
+        _ => Some(Next::at(end, "it ends, and all of its slots are given up")),
+    }
 }
