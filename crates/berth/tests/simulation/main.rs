@@ -11,6 +11,7 @@ mod nova;
 mod overbooked;
 mod process;
 mod promises;
+#[allow(dead_code, reason = "the story of the real server uses more of it")]
 #[path = "../support/recorded.rs"]
 mod recorded;
 mod taking_over;

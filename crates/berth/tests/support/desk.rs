@@ -3,21 +3,11 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Stdio,
 };
 
 use serde_json::Value;
-use tokio::{io::AsyncWriteExt, process::Command, time::timeout};
 
-use super::waiting::WITHIN;
-
-/// How a run ended.
-#[derive(Debug)]
-pub struct Ended {
-    pub status: i32,
-    pub stdout: String,
-    pub stderr: String,
-}
+use super::command::{Ended, berth};
 
 /// What an administrator has beside the binary.
 pub struct Desk {
@@ -45,19 +35,8 @@ impl Desk {
 
     /// Runs the binary, with this on its standard input.
     pub async fn berth(&self, arguments: &[&str], input: &str) -> Ended {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
-        command.args(arguments).arg(format!("--kubeconfig={}", self.kubeconfig.display()));
-        command.env_remove("RUST_LOG").env_remove("LOG_LEVEL").kill_on_drop(true);
-        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = piped.spawn().unwrap();
-        // Whoever does not read it has refused something before.
-        let _ = child.stdin.take().unwrap().write_all(input.as_bytes()).await;
-        let ended = timeout(WITHIN, child.wait_with_output()).await.unwrap().unwrap();
-        Ended {
-            status: ended.status.code().unwrap(),
-            stdout: String::from_utf8(ended.stdout).unwrap(),
-            stderr: String::from_utf8(ended.stderr).unwrap(),
-        }
+        let kubeconfig = format!("--kubeconfig={}", self.kubeconfig.display());
+        berth(&[arguments, &[&kubeconfig]].concat(), input).await
     }
 
     /// What was shown without a complaint.

@@ -5,6 +5,7 @@
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
 pub mod cloud;
+pub mod command;
 pub mod crowd;
 pub mod desk;
 pub mod fake_cluster;

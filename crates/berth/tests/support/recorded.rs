@@ -50,7 +50,8 @@ pub fn written() -> BTreeMap<String, BTreeSet<&'static str>> {
     each.map(|(name, kinds)| (long(name), kinds.iter().copied().collect())).collect()
 }
 
-fn long(name: &str) -> String {
+/// A recorded name from its end.
+pub fn long(name: &str) -> String {
     let is_short = name.split('-').next().is_some_and(|first| first.len() == 2);
     if is_short { format!("{PREFIX}{name}") } else { name.to_owned() }
 }
