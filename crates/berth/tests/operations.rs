@@ -53,6 +53,10 @@ impl Shell {
         Self { folder, kubeconfig: control_plane.kubeconfig().display().to_string() }
     }
 
+    fn file(&self, name: &str, content: &str) {
+        std::fs::write(self.folder.path().join(name), content).unwrap();
+    }
+
     async fn run(&self, commands: &str) -> String {
         let path = format!("{}:{}", self.folder.path().display(), std::env::var("PATH").unwrap());
         let mut shell = Command::new("sh");
@@ -117,6 +121,12 @@ async fn the_commands_of_the_page_do_what_it_says() {
     orphans(&shell, &world, &mut take).await;
     assert_eq!(play(&shell, take("braked")).await.lines().count(), 1, "only the heading");
     play(&shell, take("brake")).await;
+    shell.file("config.json", "{}");
+    let text = play(&shell, take("taking-over")).await;
+    assert!(
+        text.contains("An operator starts with this configuration") && text.contains("\"leaderElectionID\": \"berth\""),
+        "{text}"
+    );
     play(&shell, take("forget")).await;
     let seen = world.rest().await;
     assert_eq!(seen.commitment("web-01").unwrap().annotations()[labels::FORGET_CLUSTER], "eu-test-1b");
