@@ -7,7 +7,7 @@ mod support;
 use std::{collections::BTreeMap, os::unix::fs::symlink, path::Path, process::Stdio};
 
 use berth_control_plane::ControlPlane;
-use berth_crds::{CommittedResource, Reservation, conditions::safety, labels, testing};
+use berth_crds::{CommittedResource, Hypervisor, Reservation, conditions::safety, labels, testing};
 use kube::ResourceExt;
 use support::{
     objects::{self, host, patient, rejectable, slot_name},
@@ -51,6 +51,10 @@ impl Shell {
         // Commands write where they are; they must not write into the repository.
         symlink(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config"), folder.path().join("config")).unwrap();
         Self { folder, kubeconfig: control_plane.kubeconfig().display().to_string() }
+    }
+
+    fn file(&self, name: &str, content: &str) {
+        std::fs::write(self.folder.path().join(name), content).unwrap();
     }
 
     async fn run(&self, commands: &str) -> String {
@@ -117,6 +121,12 @@ async fn the_commands_of_the_page_do_what_it_says() {
     orphans(&shell, &world, &mut take).await;
     assert_eq!(play(&shell, take("braked")).await.lines().count(), 1, "only the heading");
     play(&shell, take("brake")).await;
+    shell.file("config.json", "{}");
+    let text = play(&shell, take("taking-over")).await;
+    assert!(
+        text.contains("An operator starts with this configuration") && text.contains("\"leaderElectionID\": \"berth\""),
+        "{text}"
+    );
     play(&shell, take("forget")).await;
     let seen = world.rest().await;
     assert_eq!(seen.commitment("web-01").unwrap().annotations()[labels::FORGET_CLUSTER], "eu-test-1b");
@@ -233,4 +243,39 @@ async fn backup(shell: &Shell, world: &mut World, take: &mut impl FnMut(&str) ->
     let after = world.rest().await;
     assert_eq!(slots(&after), slots(&before), "everything is where it was");
     assert_eq!(["web-01", "db-001", "lab-01"].map(|uuid| reason(&after, uuid)), ["Accepted"; 3]);
+}
+
+#[tokio::test]
+async fn the_brake_is_lifted_as_the_page_says() {
+    let mut scenes = scenes();
+    let mut world = World::without_operator().await;
+    world.use_keys(&serde_json::json!({ "brake": { "slots": 1 } }));
+    world.create(&host("node1", 2)).await;
+    world.start().await;
+    world.create(&rejectable("many-01", 2)).await;
+    world.accepted("many-01").await;
+    world.create(&host("node2", 2)).await;
+    world.rest().await;
+    world.delete::<Hypervisor>("node1").await;
+    let shell = Shell::open(world.control_plane());
+    let listed = scenes.remove("braked").unwrap();
+    let slots = support::waiting::until(async || {
+        let text = shell.run(listed[0].commands).await;
+        let all = [0, 1].map(|number| slot_name("many-01", number)).iter().all(|slot| text.contains(slot));
+        if all && text.contains(safety::HOST_MISSING) { Ok(()) } else { Err(text) }
+    });
+    slots.await.unwrap();
+    assert_eq!(world.now().await.hosts_of("many-01"), ["node1"; 2], "what is held back stays as it is");
+    let mut lift = scenes.remove("brake").unwrap();
+    let unconfirmed = lift.pop().unwrap();
+    play(&shell, lift).await;
+    world
+        .until("the slots have moved", |seen| {
+            let hosts = seen.hosts_of("many-01");
+            so(hosts == ["node2"; 2], || format!("{hosts:?}"))
+        })
+        .await;
+    world.accepted("many-01").await;
+    play(&shell, vec![unconfirmed]).await;
+    world.end().await;
 }
