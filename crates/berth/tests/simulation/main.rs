@@ -213,7 +213,7 @@ fn a_list_of_an_older_state_is_made_good_by_the_watch_that_follows() {
 #[test]
 fn every_kind_of_fault_hits() {
     let mut hit = BTreeMap::new();
-    (0..3).for_each(|seed| drop(lived(seed, true, &mut hit)));
+    (0..5).for_each(|seed| drop(lived(seed, true, &mut hit)));
     let wanted = [
         "409",
         "429",
