@@ -4,7 +4,7 @@
 #[allow(dead_code, reason = "each test file uses a part")]
 mod support;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use berth_cluster::{Class, Classified, Freezer, Next, ObjectKey, testing::failing};
 use berth_core::ClusterName;
@@ -17,7 +17,7 @@ use berth_telemetry::{
 };
 use berth_testkit::{Fault, Queue, Verb, seeds};
 use serde_json::json;
-use support::{Process, UUID, begin, name, path};
+use support::{Process, UUID, begin, brake, name, path};
 use tokio::time::sleep;
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -36,7 +36,8 @@ struct Hosts {
 async fn hosts(rooms: &[(&str, u64)], slots: &[&str], settings: Settings) -> Hosts {
     let process = begin(&[]);
     let world = &process.world;
-    let now = TokioClock::new("2026-03-01T12:00:00Z".parse().unwrap()).now();
+    let clock: Arc<dyn Clock> = Arc::new(TokioClock::new("2026-03-01T12:00:00Z".parse().unwrap()));
+    let now = clock.now();
     for (host, room) in rooms {
         world.server.create(&seeds::ready(seeds::host(host, *room), now)).unwrap();
     }
@@ -51,6 +52,7 @@ async fn hosts(rooms: &[(&str, u64)], slots: &[&str], settings: Settings) -> Hos
         hypervisors: world.stores.hypervisors.clone(),
         view: world.scheduler.clone(),
         freezer: Freezer::new(Freeze::default(), world.stores.commitments.clone(), world.stores.reservations.clone()),
+        brake: brake(world, &clock),
         evictions: process.slots.evictions(),
         metrics: OversubscriptionMetrics::register(&metrics).unwrap(),
         settings,
@@ -319,6 +321,20 @@ async fn u57_frozen_slots_stay_where_they_are_until_they_are_set_free() {
     sleep(PATIENCE).await;
     hosts.look("node1").await.unwrap();
     assert_eq!(hosts.writes().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d14_a_host_that_loses_nearly_everything_at_once_keeps_it_until_somebody_has_looked() {
+    let hosts = hosts(&[("node1", 30), ("node2", 30)], &["node1"; 30], SETTINGS).await;
+    hosts.resize("node1", 9);
+    hosts.look("node1").await.unwrap();
+    sleep(PATIENCE).await;
+    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(INTERVAL));
+    assert_eq!((hosts.writes(), hosts.shown()), (vec![], too_many(21)), "20 may be moved within 10 minutes");
+    sleep(INTERVAL).await;
+    hosts.resize("node1", 10);
+    hosts.look("node1").await.unwrap();
+    assert_eq!(hosts.writes().len(), 20);
 }
 
 #[tokio::test(start_paused = true)]

@@ -83,7 +83,7 @@ impl Controllers {
         Self {
             enabled: environment.configuration.enabled_controllers.clone(),
             commitments: Arc::new(commitments(memory, environment, flavor_groups, brake.clone())),
-            oversubscription: relief::oversubscription(memory, environment, slots.evictions()),
+            oversubscription: relief::oversubscription(memory, environment, slots.evictions(), brake.clone()),
             in_flight: relief::in_flight(memory, environment),
             slots,
             orphans: Arc::new(orphaned(memory, environment, brake)),

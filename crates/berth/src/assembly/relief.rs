@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{Change, Store};
+use berth_cluster::{Brake, Change, Store};
 use berth_core::ClusterName;
 use berth_crds::{Hypervisor, Reservation};
 use berth_reservation::{
@@ -23,6 +23,7 @@ pub(super) fn oversubscription(
     memory: &Memory,
     environment: &Environment<'_>,
     evictions: Evictions,
+    brake: Brake,
 ) -> Option<Arc<OversubscriptionController>> {
     let keys = &environment.configuration.reservation_controller;
     let parts = oversubscription::Parts {
@@ -30,6 +31,7 @@ pub(super) fn oversubscription(
         hypervisors: memory.stores.hypervisors.clone(),
         view: memory.scheduler.clone(),
         freezer: freezer(memory, environment),
+        brake,
         evictions,
         metrics: environment.metrics.oversubscription.clone(),
         settings: settings(environment.configuration),

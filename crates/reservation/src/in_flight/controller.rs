@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     error::Error,
+    since::Since,
     status::{Says, status},
 };
 
@@ -43,6 +44,8 @@ pub struct Parts<V> {
 pub struct InFlightController<V> {
     parts: Parts<V>,
     sightings: Sightings,
+    /// Which objects, by key and uid, are there.
+    known: Since<(ObjectKey, String)>,
     /// All of a VM are woken when it lands, and each of them would delete all.
     deleting: Mutex<()>,
 }
@@ -50,7 +53,7 @@ pub struct InFlightController<V> {
 impl<V: VmSizes> InFlightController<V> {
     /// A controller that has seen nothing yet.
     pub fn new(parts: Parts<V>) -> Self {
-        Self { parts, sightings: Sightings::default(), deleting: Mutex::default() }
+        Self { parts, sightings: Sightings::default(), known: Since::default(), deleting: Mutex::default() }
     }
 
     /// One look at an in-flight reservation. A reservation of another type is left alone.
@@ -61,6 +64,7 @@ impl<V: VmSizes> InFlightController<V> {
         let object = self.store().get(&key).filter(|object| is_ours(object));
         let Some(object) = object else {
             self.sightings.forget(&key);
+            self.known.retain(|(known, _)| *known != key);
             return Ok(Next::Done);
         };
         let mut facts = self.read(&key, &object);
@@ -92,6 +96,7 @@ impl<V: VmSizes> InFlightController<V> {
         let family = of_vm.iter().filter(|entry| is_ours(&entry.object));
         Facts {
             now: self.parts.clock.now(),
+            known_for: self.known.noticed(&(key.clone(), object.metadata.uid.clone().unwrap_or_default())),
             own: flight(key, object),
             family: family.map(|entry| flight(&entry.key, &entry.object)).collect(),
             listed,

@@ -4,11 +4,14 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use berth_cluster::{
-    Freezer, Guard, Malformed, Next, ObjectKey, Partial, Store, WriteError, Writer, Written,
+    Asker, Brake, Disruption, Freezer, Guard, Malformed, Next, ObjectKey, Partial, Store, WriteError, Writer, Written,
     indexes::RESERVATION_BY_HOST,
 };
 use berth_core::{Resources, host::ConditionStatus, host::Host};
-use berth_crds::{Hypervisor, Reservation, conditions::READY};
+use berth_crds::{
+    Hypervisor, Reservation,
+    conditions::{READY, safety::HOST_OVERBOOKED},
+};
 use berth_scheduler::{BuiltIn, Held, HostReport};
 use tracing::{debug, info, warn};
 
@@ -30,6 +33,8 @@ pub struct Parts {
     pub view: Arc<BuiltIn>,
     /// What is left as it is.
     pub freezer: Freezer,
+    /// Stops what would disturb too much (D14).
+    pub brake: Brake,
     /// Where the controller of slots finds why a slot lost its host.
     pub evictions: Evictions,
     /// Counts.
@@ -67,6 +72,7 @@ impl OversubscriptionController {
         let Some(report) = self.report(&key) else {
             self.checked.forget(&key);
             self.in_order(&key);
+            self.parts.brake.over(&asker(&key));
             self.parts.metrics.clear(&key);
             return Ok(Next::Done);
         };
@@ -96,6 +102,9 @@ impl OversubscriptionController {
         };
         let Plan { excess, step } = plan(&seen.facts, over_for, &self.parts.settings);
         self.parts.metrics.show(key, &seen.host.zone, excess);
+        if !matches!(step, Step::Evict(_)) {
+            self.parts.brake.over(&asker(key));
+        }
         match step {
             Step::Nothing => Ok(Next::Done),
             Step::Wait(rest) => Ok(Next::After(rest)),
@@ -106,19 +115,38 @@ impl OversubscriptionController {
             }
             Step::Evict(slots) => {
                 let slots: BTreeSet<ObjectKey> = slots.iter().map(object_key).collect();
-                let evicted = self.evict_all(&seen, slots, excess).await;
-                // Shown at once; a write that has failed is tried again without waiting for the next check.
-                if let Some(report) = self.report(key) {
-                    self.parts.metrics.show(key, &seen.host.zone, self.read(report).facts.excess());
+                if self.may_leave(key, &seen, &slots) {
+                    self.relieve(key, &seen, slots, excess).await?;
                 }
-                if evicted.is_err() {
-                    self.checked.forget(key);
-                }
-                evicted?;
-                self.in_order(key);
                 Ok(Next::After(self.parts.settings.interval))
             }
         }
+    }
+
+    /// The brake says itself when it stops something; the host is asked about again at its next check.
+    fn may_leave(&self, key: &ObjectKey, seen: &Seen, slots: &BTreeSet<ObjectKey>) -> bool {
+        let slots = slots.iter().cloned().collect();
+        let plan = Disruption { zone: seen.host.zone.as_str().to_owned(), cause: HOST_OVERBOOKED, slots };
+        self.parts.brake.ask(&asker(key), &plan, []).is_ok()
+    }
+
+    async fn relieve(
+        &self,
+        key: &ObjectKey,
+        seen: &Seen,
+        slots: BTreeSet<ObjectKey>,
+        excess: Resources,
+    ) -> Result<(), Error> {
+        let evicted = self.evict_all(seen, slots, excess).await;
+        // Shown at once; a write that has failed is tried again without waiting for the next check.
+        if let Some(report) = self.report(key) {
+            self.parts.metrics.show(key, &seen.host.zone, self.read(report).facts.excess());
+        }
+        match &evicted {
+            Ok(()) => self.in_order(key),
+            Err(_) => drop(self.checked.forget(key)),
+        }
+        evicted
     }
 
     /// What the view knows of the host, if it is the one of that name that counts.
@@ -238,4 +266,8 @@ impl OversubscriptionController {
         self.over.forget(key);
         self.told.forget(key);
     }
+}
+
+fn asker(host: &ObjectKey) -> Asker {
+    Asker::of::<Hypervisor>(host)
 }

@@ -211,7 +211,7 @@ fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<Bu
 }
 
 /// The brake as it is without any configuration.
-fn brake(world: &World, clock: &Arc<dyn Clock>) -> Brake {
+pub fn brake(world: &World, clock: &Arc<dyn Clock>) -> Brake {
     let all = berth_cluster::ClusterMetrics::register(&Metrics::new(&[].into()).unwrap()).unwrap();
     Brake::new(BrakeParts {
         limit: config::Brake::default(),
