@@ -15,9 +15,9 @@ use axum::{
     response::Response,
 };
 use berth_core::HostName;
-use berth_scheduler::{Answer, AnswerSettings, BuiltIn, Call, Guest, Request, Settings, Stopwatch};
+use berth_scheduler::{Answer, AnswerSettings, BuiltIn, Call, Request, Settings, Stopwatch};
 use berth_scheduler_api::{
-    Backend, Outcome, Role,
+    Backend, GuestLookup, Outcome, Role,
     history::decided,
     metrics::ApiMetrics,
     server::{Api, ApiLimits, Forwarder, PATH, Surroundings, router},
@@ -211,8 +211,8 @@ impl Backend for Process {
         None
     }
 
-    fn guest(&self, _: &Request) -> Option<Guest> {
-        None
+    fn guest(&self, _: &Request) -> GuestLookup {
+        Ok(None)
     }
 
     fn remembers(&self, _: &Request) -> bool {

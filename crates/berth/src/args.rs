@@ -10,7 +10,9 @@ mod checks;
 mod people;
 
 pub use checks::{ConfigArguments, ConfigCommand, CrdsArguments, CrdsCheckArguments, CrdsCommand, LogLevelArguments};
-pub use people::{Explain, HostArguments, Output, RequestSource, ScheduleArguments};
+pub use people::{
+    CommitmentArguments, Explain, HostArguments, Output, RequestSource, ScheduleArguments, SlotArguments,
+};
 
 /// Keeps a berth free for every commitment: turns committed resources into reservation slots on hypervisors.
 #[derive(Debug, Parser)]
@@ -42,6 +44,9 @@ pub enum Command {
     Version,
 }
 
+/// Where the APIs are served unless something else is said.
+pub(crate) const DEFAULT_API_ADDRESS: &str = ":8080";
+
 /// Arguments of `berth operator`.
 #[derive(Debug, Args)]
 pub struct OperatorArguments {
@@ -52,7 +57,7 @@ pub struct OperatorArguments {
     #[arg(long, value_name = "ADDRESS", default_value = ":8081")]
     pub health_probe_bind_address: String,
     /// Address of the APIs, such as the scheduler's for Nova; 0 switches them off.
-    #[arg(long, value_name = "ADDRESS", default_value = ":8080")]
+    #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_API_ADDRESS)]
     pub api_bind_address: String,
     /// Address of /metrics; 0 switches it off.
     #[arg(long, value_name = "ADDRESS", default_value = "0")]

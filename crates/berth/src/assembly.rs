@@ -9,6 +9,7 @@ mod events;
 mod memory;
 mod metrics;
 mod nova;
+mod relief;
 mod upkeep;
 
 pub use controllers::{Controllers, Environment, Order, Work};

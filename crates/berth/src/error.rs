@@ -112,6 +112,34 @@ pub enum Error {
         /// What else it could have meant.
         hint: String,
     },
+    /// A name means several objects.
+    #[error("{what} {name:?} means several objects; ask for one of them: {all}")]
+    Ambiguous {
+        /// What they are.
+        what: &'static str,
+        /// The name as given.
+        name: String,
+        /// Their clusters and names.
+        all: String,
+    },
+    /// An object that is asked for does not decode.
+    #[error("{kind} {name} cannot be read, correct or delete it: {why}")]
+    Malformed {
+        /// The kind.
+        kind: &'static str,
+        /// Its cluster and name.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A Reservation that is no slot.
+    #[error("Reservation {name} is a {kind} and no slot; `berth explain host` shows what it takes on its host")]
+    NoSlot {
+        /// Its cluster and name.
+        name: String,
+        /// What it is.
+        kind: &'static str,
+    },
     /// The body of a request is none.
     #[error(transparent)]
     Request(#[from] Malformed),

@@ -13,6 +13,7 @@ mod remotes;
 use std::{cell::OnceCell, convert::Infallible, sync::Arc, time::Duration};
 
 use apis::Apis;
+pub(crate) use apis::scheduler;
 use berth_cluster::{Cluster, Clusters, Events, Fitness, Need, Routes, watch_fitness};
 use berth_core::ClusterName;
 use berth_http::{Address, Readiness, Server, health, metrics::router as metrics_router};
@@ -267,7 +268,7 @@ impl Process<'_> {
             fence,
             events,
             clock: Arc::new(SystemClock),
-            scheduler: Arc::new(apis::scheduler(self.arguments, self.configuration, &self.memory)?),
+            scheduler: Arc::new(apis::scheduler(&self.arguments.api_bind_address, self.configuration, &self.memory)?),
             ids: FreshIds::random(),
             metrics: &self.metrics,
         })

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_the_texts_of_document_20() {
+    fn document_20_section_12_2_errors_of_the_flavor_groups() {
         let store = Store::new(&[]);
         let error = |cache: &FlavorGroupsCache| cache.get().unwrap_err().to_string();
         assert_eq!(

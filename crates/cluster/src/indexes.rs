@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use berth_crds::{CommittedResource, Hypervisor, Reservation};
+use berth_crds::{
+    CommittedResource, CommittedResourceSpec, FlavorGroupCapacity, Hypervisor, Reservation, ResourceType,
+};
 
 use crate::Index;
 
@@ -15,6 +17,13 @@ pub const COMMITMENT_BY_UUID: Index<CommittedResource> =
 pub const COMMITMENT_BY_PROJECT: Index<CommittedResource> =
     Index { name: "project", keys: |commitment| vec![commitment.spec.project_id.clone()] };
 
+/// Commitments of cores by where they want them and where they were accepted ([`place`]).
+pub const COMMITMENT_BY_CORES: Index<CommittedResource> = Index { name: "cores", keys: places_of };
+
+/// FlavorGroupCapacity objects by what they are about ([`place`]).
+pub const CAPACITY_BY_PLACE: Index<FlavorGroupCapacity> =
+    Index { name: "place", keys: |object| vec![place(&object.spec.flavor_group, &object.spec.availability_zone)] };
+
 /// Slots by the UUID of their commitment.
 pub const RESERVATION_BY_COMMITMENT: Index<Reservation> = Index { name: "commitment", keys: commitment_of };
 
@@ -24,18 +33,37 @@ pub const RESERVATION_BY_VM: Index<Reservation> = Index { name: "vm", keys: vms_
 /// Reservations of every type by the hosts that they are on: `spec.targetHost` and `status.host`.
 pub const RESERVATION_BY_HOST: Index<Reservation> = Index { name: "host", keys: hosts_of };
 
+/// In-flight reservations by the VM that they hold room for: `spec.inFlightReservation.vmID`.
+pub const RESERVATION_BY_FLIGHT: Index<Reservation> = Index { name: "flight", keys: flight_of };
+
 /// Hosts by the VMs that run on them: the ids in `status.instances`.
 pub const HYPERVISOR_BY_VM: Index<Hypervisor> = Index { name: "vm", keys: instances_of };
 
 /// All indexes of CommittedResource.
-pub const COMMITMENT_INDEXES: &[Index<CommittedResource>] = &[COMMITMENT_BY_UUID, COMMITMENT_BY_PROJECT];
+pub const COMMITMENT_INDEXES: &[Index<CommittedResource>] =
+    &[COMMITMENT_BY_UUID, COMMITMENT_BY_PROJECT, COMMITMENT_BY_CORES];
+
+/// All indexes of FlavorGroupCapacity.
+pub const CAPACITY_INDEXES: &[Index<FlavorGroupCapacity>] = &[CAPACITY_BY_PLACE];
 
 /// All indexes of Reservation.
 pub const RESERVATION_INDEXES: &[Index<Reservation>] =
-    &[RESERVATION_BY_COMMITMENT, RESERVATION_BY_VM, RESERVATION_BY_HOST];
+    &[RESERVATION_BY_COMMITMENT, RESERVATION_BY_VM, RESERVATION_BY_HOST, RESERVATION_BY_FLIGHT];
 
 /// All indexes of Hypervisor.
 pub const HYPERVISOR_INDEXES: &[Index<Hypervisor>] = &[HYPERVISOR_BY_VM];
+
+/// The value of a flavor group in a zone.
+pub fn place(group: &str, zone: &str) -> String {
+    format!("{group}\n{zone}")
+}
+
+fn places_of(commitment: &CommittedResource) -> Vec<String> {
+    let accepted = commitment.status.as_ref().and_then(|status| status.accepted_spec.as_ref());
+    let specs = [Some(&commitment.spec), accepted].into_iter().flatten();
+    let of_cores = specs.filter(|spec| spec.resource_type == ResourceType::Cores);
+    of_cores.map(|spec: &CommittedResourceSpec| place(&spec.flavor_group_name, &spec.availability_zone)).collect()
+}
 
 fn commitment_of(reservation: &Reservation) -> Vec<String> {
     let slot = reservation.spec.committed_resource_reservation.as_ref();
@@ -45,6 +73,11 @@ fn commitment_of(reservation: &Reservation) -> Vec<String> {
 fn vms_of(reservation: &Reservation) -> Vec<String> {
     let slot = reservation.spec.committed_resource_reservation.as_ref();
     slot.map(|slot| slot.allocations.keys().cloned().collect()).unwrap_or_default()
+}
+
+fn flight_of(reservation: &Reservation) -> Vec<String> {
+    let flight = reservation.spec.in_flight_reservation.as_ref();
+    flight.and_then(|flight| flight.vm_id.clone()).into_iter().collect()
 }
 
 fn hosts_of(reservation: &Reservation) -> Vec<String> {
@@ -81,6 +114,26 @@ mod tests {
         assert_eq!((RESERVATION_BY_COMMITMENT.keys)(&slot), ["c-1"]);
         assert_eq!((RESERVATION_BY_VM.keys)(&slot), ["vm-1"]);
         assert_eq!((RESERVATION_BY_HOST.keys)(&slot), ["h1", "h2"]);
+    }
+
+    #[test]
+    fn an_in_flight_reservation_is_found_by_its_vm() {
+        let mut flight = Reservation::default();
+        assert!((RESERVATION_BY_FLIGHT.keys)(&flight).is_empty());
+        flight.spec.in_flight_reservation.get_or_insert_default().vm_id = Some("vm-1".to_owned());
+        assert_eq!((RESERVATION_BY_FLIGHT.keys)(&flight), ["vm-1"]);
+    }
+
+    #[test]
+    fn a_commitment_of_cores_is_found_where_it_wants_them_and_where_it_has_them() {
+        let mut commitment = berth_crds::testing::commitment("uuid-1", "40");
+        assert!((COMMITMENT_BY_CORES.keys)(&commitment).is_empty(), "memory");
+        commitment.spec.resource_type = ResourceType::Cores;
+        let mut accepted = commitment.spec.clone();
+        accepted.flavor_group_name = "former".to_owned();
+        commitment.status.get_or_insert_default().accepted_spec = Some(accepted);
+        let zone = berth_crds::testing::ZONE;
+        assert_eq!((COMMITMENT_BY_CORES.keys)(&commitment), [place("mem_v4", zone), place("former", zone)]);
     }
 
     #[test]

@@ -5,8 +5,10 @@
 //! ([`Writer`]), so that an own write is visible at once. Controllers ([`run`]) get keys, look into stores, and write
 //! through writers, whose writes a [`Fence`] holds back when another process may lead ([`Election`]). Every key has its cluster in it; one cluster is the case with one entry.
 
+mod absences;
 mod admission;
 mod answers;
+mod brake;
 mod chain;
 mod class;
 mod clusters;
@@ -17,6 +19,7 @@ mod difference;
 mod events;
 mod fitness;
 mod flavor_groups;
+mod freeze;
 mod guarded;
 mod gvk;
 pub mod indexes;
@@ -35,7 +38,9 @@ pub mod testing;
 mod watch;
 mod write;
 
+pub use absences::Absences;
 pub use admission::{Fault, Refused, Tried, Untried, refuses, try_stored};
+pub use brake::{Asker, Brake, BrakeMetrics, BrakeParts, Disruption, Stopped, say_braked};
 pub use chain::chain;
 pub use class::{Class, Classified};
 pub use clusters::Clusters;
@@ -46,6 +51,7 @@ pub use difference::difference;
 pub use events::{Event, EventKind, Events};
 pub use fitness::{Fitness, watch_fitness};
 pub use flavor_groups::{FlavorGroupsCache, FlavorGroupsError, KnownFlavorGroups};
+pub use freeze::{Freezer, Frozen};
 pub use guarded::Guarded;
 pub use key::ObjectKey;
 pub use kind::{Kind, kind_name};
@@ -55,7 +61,7 @@ pub use metrics::{
     WriteMetrics,
 };
 pub use preflight::{Need, Preflight, Verb, preflight};
-pub use read_once::{Listed, ReadError};
+pub use read_once::{Listed, ReadError, leave_out};
 pub use routing::{RouteError, Routes};
 pub use store::{Change, Complete, Completeness, Entry, Index, Malformed, Partial, Store, Whole};
 pub use watch::{feed, feed_optional};

@@ -62,6 +62,13 @@ impl<K: Kind> Listed<K> {
     }
 }
 
+/// The objects of a kind in this cluster could not be read: whoever asks the store is told why, and decides nothing that
+/// rests on them.
+pub fn leave_out<K: Kind>(store: &Store<K>, cluster: &ClusterName, why: &str) {
+    store.join(cluster);
+    store.failing(cluster, Some(why.to_owned()));
+}
+
 /// Why a page could not be read.
 #[derive(Debug)]
 pub(crate) struct Failure {

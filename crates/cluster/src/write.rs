@@ -133,8 +133,17 @@ impl<K: Kind> Writer<K> {
 
     /// Changes the status of the object from that of `old` to that of `new`: what differs is sent.
     pub async fn patch_status(&self, key: &ObjectKey, old: &K, new: &K) -> Result<Written<K>, WriteError> {
+        self.send_status(key, old, new, Guard::None).await
+    }
+
+    /// The same, and a conflict if the object has changed since it was read.
+    pub async fn patch_status_guarded(&self, key: &ObjectKey, old: &K, new: &K) -> Result<Written<K>, WriteError> {
+        self.send_status(key, old, new, Guard::Version).await
+    }
+
+    async fn send_status(&self, key: &ObjectKey, old: &K, new: &K, guard: Guard) -> Result<Written<K>, WriteError> {
         let call = call::<K>(Action::PatchStatus, key);
-        match body::status(old, new) {
+        match body::status(old, new, guard) {
             Ok(None) => Ok(Written::Unchanged),
             Ok(Some(patch)) => self.send_patch(call, old, patch).await,
             Err(message) => Err(WriteError::Invalid { call, message }),

@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{Guard, ObjectKey, Whole, WriteError, Writer, Written, indexes::RESERVATION_BY_COMMITMENT};
+use berth_cluster::{
+    Freezer, Guard, ObjectKey, Whole, WriteError, Writer, Written, indexes::RESERVATION_BY_COMMITMENT,
+};
 use berth_core::{HostName, SlotName, planner};
 use berth_crds::{CommittedResource, Reservation, labels};
 use berth_scheduler::Scheduler;
@@ -27,6 +29,8 @@ pub(crate) struct Apply<'a, S> {
     pub(crate) commitments: &'a Writer<CommittedResource>,
     pub(crate) reservations: &'a Writer<Reservation>,
     pub(crate) scheduler: &'a S,
+    pub(crate) freezer: &'a Freezer,
+    pub(crate) commitment: &'a CommittedResource,
     pub(crate) origin: Origin,
 }
 
@@ -50,9 +54,15 @@ impl<S: Scheduler> Apply<'_, S> {
         let placed = slots.create.iter().zip(decided.hosts.iter().map(Option::as_ref));
         all(placed.map(|(new, host)| self.create(decided, new, host).boxed()).collect()).await?;
         if decided.plan.finalizer == Finalizer::Remove && self.nothing_is_left(facts) {
+            self.may_go_on()?;
             self.commitments.remove_finalizer(self.key, object, labels::RELEASE_SLOTS).await?;
         }
         Ok(())
+    }
+
+    /// Whoever freezes a commitment in the middle of its apply finds no write that was not under way (U57).
+    fn may_go_on(&self) -> Result<(), Error> {
+        if self.freezer.commitment(self.commitment).is_some() { Err(Error::Frozen) } else { Ok(()) }
     }
 
     /// A commitment that has gone meanwhile must not get slots: nobody would ever release them.
@@ -84,6 +94,7 @@ impl<S: Scheduler> Apply<'_, S> {
     async fn delete(&self, name: &SlotName, guard: Guard, whole: &Whole<Reservation>) -> Result<(), Error> {
         let key = ObjectKey::new(whole.cluster().clone(), name.as_str());
         let Some(seen) = self.reservations.store().get(&key) else { return Ok(()) };
+        self.may_go_on()?;
         Ok(self.reservations.delete(&key, &seen, guard, whole).await?)
     }
 
@@ -92,6 +103,7 @@ impl<S: Scheduler> Apply<'_, S> {
         let (Some(old), Some(target)) = (self.reservations.store().get(&key), &decided.plan.target) else {
             return Ok(());
         };
+        self.may_go_on()?;
         let new = object::updated(&old, target, update.size, &self.origin);
         let guard = if old.spec.resources == new.spec.resources { Guard::None } else { Guard::Version };
         let written = self.reservations.patch(&key, &old, &new, guard).await;
@@ -103,6 +115,7 @@ impl<S: Scheduler> Apply<'_, S> {
 
     async fn create(&self, decided: &Decided, new: &planner::NewSlot, host: Option<&HostName>) -> Result<(), Error> {
         let Some(target) = &decided.plan.target else { return Ok(()) };
+        self.may_go_on()?;
         let object = object::created(target, new, host, &self.origin);
         let key = object_key(&decided.plan, &new.name);
         let written = self.reservations.create(&key.cluster, &object).await;

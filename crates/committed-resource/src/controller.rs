@@ -1,8 +1,12 @@
 //! The controller: read, plan, decide, apply, report, write (architecture section 3).
 
+mod foresee;
+
 use std::sync::Arc;
 
-use berth_cluster::{Event, EventKind, Events, FlavorGroupsCache, Next, ObjectKey, Routes, Store, Writer, Written};
+use berth_cluster::{
+    Asker, Brake, Event, EventKind, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Routes, Store, Writer, Written,
+};
 use berth_crds::{
     CommittedResource, Condition, Hypervisor, Reservation,
     conditions::{
@@ -18,8 +22,11 @@ use tracing::{debug, info};
 
 use crate::{
     apply::Apply,
+    braking::unless_stopped,
+    cores::CoresBook,
     error::Error,
     facts::Facts,
+    marks::{changed_marks, mark},
     metrics::CommitmentMetrics,
     object::Origin,
     plan::{Course, Decided, Limits, Placing, decide},
@@ -27,6 +34,8 @@ use crate::{
     slot_key,
     status::{Delays, Says, report, status},
 };
+
+pub use foresee::Outlook;
 
 /// A commitment with more new slots says that it is on its way before they are created, not after.
 const LONG_APPLY: usize = 32;
@@ -54,6 +63,10 @@ pub struct CommittedResourceController<S, D> {
     pub routes: Routes,
     /// The flavor groups.
     pub flavor_groups: FlavorGroupsCache,
+    /// Knows what is left as it is (U57).
+    pub freezer: Freezer,
+    /// Stops what would disturb too much (D14).
+    pub brake: Brake,
     /// Finds hosts.
     pub scheduler: Arc<S>,
     /// Names of domains.
@@ -70,13 +83,19 @@ pub struct CommittedResourceController<S, D> {
     pub settings: Settings,
     /// Wakes slots that a host was found for.
     pub wake_slots: WakeSlots,
+    /// Counts and gives out cores.
+    pub cores: Arc<CoresBook>,
 }
 
 impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
     /// One look at a commitment.
     pub async fn look(&self, key: ObjectKey) -> Result<Next, Error> {
         self.settle(&key).await?;
-        let Some(seen) = self.commitments.store().get(&key) else { return Ok(Next::Done) };
+        let _looking = self.cores.looking(&key);
+        let Some(seen) = self.commitments.store().get(&key) else {
+            self.brake.over(&Asker::of::<CommittedResource>(&key));
+            return Ok(Next::Done);
+        };
         let (decided, outcome) = self.act(&key, &seen).await?;
         let Some(object) = self.commitments.store().get(&key) else { return outcome.map(|()| Next::Done) };
         // What was decided for one spec says nothing about another; whoever changed it has woken us.
@@ -102,13 +121,14 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         let request_id = self.request_id(object);
         let mut facts = self.reader().facts(key, object);
         let decided = match self.decide(&mut facts, &request_id).await {
-            Ok(decided) => decided,
+            Ok(decided) => self.counted(key, decided),
             Err(error) => {
                 let retry = matches!(error, SchedulerError::InDoubt { .. });
                 let hindered = Decided::hindered(error.with_advice());
                 return Ok((hindered, if retry { Err(error.into()) } else { Ok(()) }));
             }
         };
+        let decided = unless_stopped(key, &facts, decided, &self.brake);
         let outcome = self.apply(key, object, &facts, &decided, request_id).await;
         self.tell_refusal(key, &decided, &outcome);
         Ok((decided, outcome))
@@ -139,12 +159,17 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             reservations: self.reservations.store(),
             hypervisors: &self.hypervisors,
             flavor_groups: &self.flavor_groups,
+            freezer: &self.freezer,
             scheduler: &*self.scheduler,
             routes: &self.routes,
+            cores: &self.cores,
         }
     }
 
     async fn decide(&self, facts: &mut Facts, request_id: &str) -> Result<Decided, SchedulerError> {
+        if let Some(why) = &facts.frozen {
+            return Ok(Decided::idle(Course::Frozen(why.clone())));
+        }
         let placing = Placing {
             pipeline: pipeline_for(&facts.spec.group, &self.settings.pipelines).to_owned(),
             domain_name: self.domain_names.resolve(&facts.spec.domain).await?,
@@ -155,6 +180,13 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             decide(facts, self.settings.limits, self.clock.now(), &*self.scheduler, &placing, &mut wake).await;
         (self.wake_slots)(&wake);
         decided
+    }
+
+    /// Takes cores for a plan that asks for them.
+    fn counted(&self, key: &ObjectKey, decided: Decided) -> Decided {
+        let Course::Count(claim) = &decided.plan.course else { return decided };
+        let verdict = self.cores.take(key, claim, self.clock.now());
+        Decided { cores: Some(verdict), ..decided }
     }
 
     /// Runs the plan unless it is refused as a whole, and ends its assume entries either way.
@@ -172,7 +204,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         }
         debug!(plan = %decided.plan.slots, request_id, "applying");
         if decided.plan.course == Course::Reserve && decided.plan.slots.create.len() > LONG_APPLY {
-            self.write(key, object, &Says::waiting()).await?;
+            self.write(key, object, Some(&Says::waiting()), facts, &decided.plan.course).await?;
         }
         let newest = self.commitments.store().get(key).unwrap_or_else(|| object.clone());
         let rolls_back = decided.plan.course == Course::RolledBack;
@@ -182,6 +214,8 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             commitments: &self.commitments,
             reservations: &self.reservations,
             scheduler: &*self.scheduler,
+            freezer: &self.freezer,
+            commitment: object,
             origin: Origin { request_id, commitment_uid: object.uid().unwrap_or_default(), creator },
         };
         let outcome = apply.run(&newest, facts, decided).await;
@@ -202,23 +236,35 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
     async fn report(&self, key: &ObjectKey, object: &CommittedResource, decided: &Decided) -> Result<Next, Error> {
         let after = self.reader().facts(key, object);
         let report = report(&after, decided, self.settings.delays, self.clock.now());
-        if let Some(says) = &report.says {
-            self.write(key, object, says).await?;
-        }
+        self.write(key, object, report.says.as_ref(), &after, &decided.plan.course).await?;
         Ok(report.again.map_or(Next::Done, Next::After))
     }
 
-    async fn write(&self, key: &ObjectKey, old: &CommittedResource, says: &Says) -> Result<(), Error> {
+    async fn write(
+        &self,
+        key: &ObjectKey,
+        old: &CommittedResource,
+        says: Option<&Says>,
+        facts: &Facts,
+        course: &Course,
+    ) -> Result<(), Error> {
         let mut new = old.clone();
-        new.status = Some(status(old, says, self.clock.now()));
+        let now = self.clock.now();
+        new.status = says.map(|says| status(old, says, now)).or(new.status);
+        mark(&mut new, facts, course, now);
         if let Written::Changed(written) = self.commitments.patch_status(key, old, &new).await? {
             self.tell(key, old, &written);
         }
         Ok(())
     }
 
-    /// One event per change of the reason, except for the first `Reserving` (U39).
+    /// One event per change of the reason, except for the first `Reserving` (U39), and one for each mark that comes or
+    /// goes.
     fn tell(&self, key: &ObjectKey, old: &CommittedResource, new: &CommittedResource) {
+        for event in changed_marks(old, new) {
+            info!(commitment = %key.name, reason = event.reason, message = event.note, "commitment marked");
+            self.events.publish(&key.cluster, &new.object_ref(&()), event);
+        }
         let ready = |object: &CommittedResource| conditions::ready(&object.status.as_ref()?.conditions).cloned();
         let (before, Some(after)) = (ready(old), ready(new)) else { return };
         let first = before.is_none() && after.reason == Reason::Reserving.as_str();

@@ -16,12 +16,18 @@ pub enum Error {
     /// Something went away while the plan was applied.
     #[error("a slot went away while the plan was applied; it is planned again")]
     Changed,
+    /// Somebody froze the commitment meanwhile.
+    #[error("the commitment was frozen while its plan was applied; the rest of the plan is not")]
+    Frozen,
 }
 
 impl Error {
     /// The look rested on old facts. That is nobody's concern: it is repeated at once and decides anew.
     pub(crate) fn is_stale(&self) -> bool {
-        matches!(self, Self::Write(WriteError::Conflict { .. } | WriteError::AlreadyExists { .. }) | Self::Changed)
+        matches!(
+            self,
+            Self::Write(WriteError::Conflict { .. } | WriteError::AlreadyExists { .. }) | Self::Changed | Self::Frozen
+        )
     }
 }
 
@@ -29,7 +35,7 @@ impl Classified for Error {
     fn class(&self) -> Class {
         match self {
             Self::Write(error) => error.class(),
-            Self::Scheduler(SchedulerError::InDoubt { .. }) | Self::Changed => Class::Soon,
+            Self::Scheduler(SchedulerError::InDoubt { .. }) | Self::Changed | Self::Frozen => Class::Soon,
             Self::Scheduler(_) => Class::Later,
         }
     }

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use berth_cluster::{ObjectKey, Whole};
+use berth_cluster::{Frozen, ObjectKey, Whole};
 use berth_core::{
     ClusterName, HostName, Resources, SlotName,
     commitment::{Spec, State},
@@ -19,6 +19,8 @@ use berth_crds::{CommitmentState, Reservation, conditions::commitment::Reason};
 use berth_scheduler::Shortage;
 use jiff::Timestamp;
 
+use crate::cores::Capacity;
+
 /// A commitment and the world around it, as far as its slots depend on it.
 #[derive(Clone, Debug)]
 pub struct Facts {
@@ -26,6 +28,8 @@ pub struct Facts {
     pub name: String,
     /// The cluster that holds it.
     pub cluster: ClusterName,
+    /// Why it is left exactly as it is (U57).
+    pub frozen: Option<Frozen>,
     /// The cluster of its zone, when that is another one (D1).
     pub belongs_to: Option<ClusterName>,
     /// Why nobody knows what commitments there are in that cluster, if so: one of them may be served in its place.
@@ -64,6 +68,8 @@ pub struct Facts {
     pub room: BTreeMap<HostName, Resources>,
     /// Why the first of its slots in the waiting list of the scheduler found no host.
     pub shortage: Option<Shortage>,
+    /// How many cores its group has in its zone, for a commitment of cores.
+    pub capacity: Capacity,
 }
 
 /// The object that is served for a UUID in place of another one.
@@ -170,6 +176,11 @@ impl Facts {
     /// True when this generation was accepted.
     pub fn is_accepted(&self) -> bool {
         self.verdict().is_some_and(|ready| ready.status == ConditionStatus::True)
+    }
+
+    /// True when the last thing that was said is that it is accepted, of whichever generation.
+    pub fn was_accepted(&self) -> bool {
+        self.ready.as_ref().is_some_and(|ready| ready.status == ConditionStatus::True)
     }
 
     /// The reason of a commitment that was over before: a clock that is set back does not bring it to life (U38). Where

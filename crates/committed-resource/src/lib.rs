@@ -4,22 +4,30 @@
 //! slots; where a slot is in force, the controller of `berth-reservation` says.
 
 mod apply;
+mod braking;
 mod controller;
+mod cores;
 mod error;
 mod facts;
+mod ledger;
+mod marks;
 mod metrics;
 mod object;
+pub mod orphans;
 mod plan;
 mod read;
+mod served;
 mod status;
 pub mod wake;
 
 use berth_cluster::ObjectKey;
 use berth_core::SlotKey;
 
-pub use controller::{CommittedResourceController, Settings};
+pub use controller::{CommittedResourceController, Outlook, Settings};
+pub use cores::{Capacity, CoresBook, WakeCommitments};
 pub use error::Error;
 pub use facts::{Facts, Holding, Ready, Served, Site, Taken};
+pub use ledger::{Claim, Ledger, Place, Verdict};
 pub use metrics::CommitmentMetrics;
 pub use plan::{Course, Decided, Finalizer, Leave, Limits, Placing, Plan, decide, plan};
 pub use status::{Delays, Report, Says, report, status};

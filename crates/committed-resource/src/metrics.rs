@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use berth_cluster::Store;
 use berth_crds::{
     CommittedResource,
-    conditions::{self, commitment::Reason},
+    conditions::{self, commitment::Reason, safety},
 };
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 use prometheus::IntCounterVec;
@@ -24,6 +24,13 @@ const SLOT_LIMIT: Metric = Metric {
     help: "Plans that ended with the limit of maxSlotsPerCommitment.",
 };
 
+const FROZEN: Metric = Metric {
+    name: "berth_frozen_commitments",
+    kind: Kind::Gauge,
+    labels: &["reason"],
+    help: "Commitments that are left exactly as they are, by what froze them: Annotation, Zone or FlavorGroup.",
+};
+
 /// The metrics that looks write; the others are computed when they are read.
 #[derive(Clone, Debug)]
 pub struct CommitmentMetrics {
@@ -34,7 +41,9 @@ pub struct CommitmentMetrics {
 impl CommitmentMetrics {
     /// Registers all metrics of the controller.
     pub fn register(metrics: &Metrics, commitments: Store<CommittedResource>) -> Result<Self, MetricsError> {
-        metrics.computed(&UNFULFILLED, move || unfulfilled(&commitments))?;
+        let store = commitments.clone();
+        metrics.computed(&UNFULFILLED, move || unfulfilled(&store))?;
+        metrics.computed(&FROZEN, move || frozen(&commitments))?;
         Ok(Self { slot_limit: metrics.counter(&SLOT_LIMIT)? })
     }
 }
@@ -49,7 +58,57 @@ fn unfulfilled(commitments: &Store<CommittedResource>) -> Vec<(Vec<String>, f64)
     counts.into_iter().collect()
 }
 
+/// Every reason is there from the start, so that an alert has something to compare with.
+fn frozen(commitments: &Store<CommittedResource>) -> Vec<(Vec<String>, f64)> {
+    let reasons = [safety::BY_ANNOTATION, safety::BY_ZONE, safety::BY_FLAVOR_GROUP];
+    let mut counts: BTreeMap<Vec<String>, f64> = reasons.map(|reason| (vec![reason.to_owned()], 0.0)).into();
+    for entry in commitments.all() {
+        let conditions = entry.object.status.as_ref().map(|status| &status.conditions[..]).unwrap_or_default();
+        if let Some(frozen) = conditions::find(conditions, safety::FROZEN) {
+            *counts.entry(vec![frozen.reason.clone()]).or_default() += 1.0;
+        }
+    }
+    counts.into_iter().collect()
+}
+
 fn is_unfulfilled(object: &CommittedResource) -> bool {
     let ready = object.status.as_ref().and_then(|status| conditions::ready(&status.conditions));
     !object.spec.allow_rejection && ready.is_some_and(|ready| ready.reason == Reason::Reserving.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_cluster::{indexes::COMMITMENT_INDEXES, testing::filled};
+    use berth_core::ClusterName;
+    use berth_crds::{
+        conditions::{Status, ready_condition},
+        testing,
+    };
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn says(uuid: &str, reason: &str, allow_rejection: bool) -> CommittedResource {
+        let mut object = testing::commitment(uuid, "480Gi");
+        object.spec.allow_rejection = allow_rejection;
+        let condition = ready_condition(Status::False, reason, "", Some(1), Timestamp::UNIX_EPOCH);
+        object.status.get_or_insert_default().conditions = vec![condition];
+        object
+    }
+
+    #[test]
+    fn document_20_section_16_unfulfilled_are_those_that_wait_and_must_not_be_rejected() {
+        let all = [
+            says("one", "Reserving", false),
+            says("two", "Reserving", false),
+            says("three", "Reserving", true),
+            says("four", "Rejected", false),
+            says("five", "Planned", false),
+            testing::commitment("six", "480Gi"),
+        ];
+        let labels = [testing::GROUP, "memory", testing::ZONE].map(str::to_owned).to_vec();
+        let store = filled(COMMITMENT_INDEXES, &ClusterName::home(), all);
+        assert_eq!(unfulfilled(&store), [(labels, 2.0)]);
+        assert_eq!(unfulfilled(&filled(COMMITMENT_INDEXES, &ClusterName::home(), [])), [], "no series without one");
+    }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use berth_cluster::{ObjectKey, Whole};
+use berth_cluster::{Frozen, ObjectKey, Stopped, Whole};
 use berth_core::{
     ClusterName, GroupName, HostName, SlotKey, SlotName, Zone,
     commitment::{Phase, ResourceType, Spec, State},
@@ -13,11 +13,18 @@ use berth_core::{
     planner::{self, PlanError, SlotPlan, Target, World},
     slot::Slot,
 };
-use berth_crds::{Reservation, conditions::commitment::WAITING_FOR_CAPACITY_DATA};
+use berth_crds::Reservation;
 use berth_scheduler::{Pin, Placement, Rank, Scheduler, SchedulerError, Shortage, SlotRequest, WholeRequest};
 use jiff::Timestamp;
 
-use crate::facts::{Facts, Holding, Site};
+use crate::{
+    facts::{Facts, Holding, Site},
+    ledger::{Claim, Verdict},
+};
+
+mod cores;
+
+use cores::cores;
 
 /// What the look is about, and what it will do.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +55,8 @@ pub struct Leave {
 /// Where a commitment stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Course {
+    /// It is left exactly as it is, whatever else is true of it (U57).
+    Frozen(Frozen),
     /// It begins later and holds nothing.
     Planned,
     /// It is over and holds nothing.
@@ -74,10 +83,23 @@ pub enum Course {
     },
     /// What there is cannot be read completely; nothing is done, and what was said before stands.
     Unreadable(String),
+    /// It would disturb too many slots that nobody wished to be disturbed; nothing is done (D14).
+    Braked(Stopped),
     /// Something is missing and cannot be had at the moment; nothing is done.
     Hindered(String),
     /// What was said about this generation stands.
     Settled,
+    /// Cores: accepted if they are left.
+    Count(Claim),
+    /// Cores: it has what it wants, nobody has to be asked.
+    Covered,
+    /// Cores: nobody has said yet how many there are.
+    NoCapacity {
+        /// The fixed text.
+        message: &'static str,
+        /// What is missing.
+        detail: String,
+    },
 }
 
 /// What happens to the finalizer `reservations.cortex.cloud/release-slots` (D1, U50).
@@ -110,6 +132,8 @@ pub struct Decided {
     pub shortage: Option<Shortage>,
     /// Slots that hold an assume entry until the apply has ended (U1).
     pub assumed: Vec<SlotKey>,
+    /// What the ledger says to [`Course::Count`].
+    pub cores: Option<Verdict>,
 }
 
 /// How the requests to the scheduler are made.
@@ -125,6 +149,9 @@ pub struct Placing {
 
 /// Plans a look at `now`.
 pub fn plan(facts: &Facts, limits: Limits, now: Timestamp) -> Plan {
+    if let Some(why) = &facts.frozen {
+        return Plan::idle(Course::Frozen(why.clone()));
+    }
     if facts.deleting {
         return deletion(facts);
     }
@@ -216,14 +243,6 @@ fn leave_former(facts: &Facts, whole: &Whole<Reservation>) -> Vec<Leave> {
     if facts.is_accepted() { former.flat_map(|(_, holding)| leave(holding)).collect() } else { Vec::new() }
 }
 
-/// Cores hold no slots. Until there is capacity data nothing can be said about them (U56); what was accepted stays so.
-fn cores(facts: &Facts) -> Plan {
-    if facts.is_rejected() || facts.is_accepted() {
-        return Plan::idle(Course::Settled);
-    }
-    Plan::idle(Course::Hindered(WAITING_FOR_CAPACITY_DATA.to_owned()))
-}
-
 fn memory(facts: &Facts, limits: Limits) -> Plan {
     if facts.is_rejected() {
         return rolled_back(facts);
@@ -252,14 +271,14 @@ fn memory(facts: &Facts, limits: Limits) -> Plan {
     }
 }
 
-/// Keeps up what was accepted before. Without an accepted spec there is nothing to keep; with one that cannot be
-/// planned, now or ever, the slots stay as they are (document 20 section 19 no. 4).
+/// Keeps up what was accepted before. Without an accepted spec of memory there are no slots to keep; with one that cannot
+/// be planned, now or ever, they stay as they are (document 20 section 19 no. 4).
 fn rolled_back(facts: &Facts) -> Plan {
     let place = match place_of(facts, &facts.accepted_site) {
         Ok(place) => place,
         Err(course) => return Plan::idle(course),
     };
-    let Some(accepted) = &facts.accepted else {
+    let Some(accepted) = facts.accepted.as_ref().filter(|spec| spec.resource == ResourceType::Memory) else {
         return Plan { leave: leave_own(facts), ..Plan::idle(Course::RolledBack) };
     };
     if accepted.validate().is_err() {
@@ -445,13 +464,17 @@ fn slot_request(facts: &Facts, plan: &Plan, new: &planner::NewSlot, placing: &Pl
 impl Decided {
     fn undecided(plan: Plan) -> Self {
         let hosts = vec![None; plan.slots.create.len()];
-        Self { plan, hosts, shortage: None, assumed: Vec::new() }
+        Self { plan, hosts, shortage: None, assumed: Vec::new(), cores: None }
     }
 
     /// Nothing can be done now.
     pub fn hindered(why: String) -> Self {
-        let plan = Plan::idle(Course::Hindered(why));
-        Self { plan, hosts: Vec::new(), shortage: None, assumed: Vec::new() }
+        Self::idle(Course::Hindered(why))
+    }
+
+    /// Nothing is done.
+    pub fn idle(course: Course) -> Self {
+        Self::undecided(Plan::idle(course))
     }
 
     /// How many of the plan's slots have a host, or could have one: `r` in the texts (U45).

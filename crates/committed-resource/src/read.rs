@@ -6,23 +6,29 @@ use std::{
 };
 
 use berth_cluster::{
-    Entry, FlavorGroupsCache, Malformed, ObjectKey, Routes, Store, Whole,
-    indexes::{COMMITMENT_BY_UUID, RESERVATION_BY_COMMITMENT},
+    Entry, FlavorGroupsCache, Freezer, Malformed, ObjectKey, Routes, Store, Whole, indexes::RESERVATION_BY_COMMITMENT,
 };
 use berth_core::{
-    ClusterName, HostName, Resources, SlotKey, SlotName, Zone, flavor::FlavorGroups, host::ConditionStatus, planner,
+    ClusterName, HostName, Resources, SlotKey, SlotName, Zone,
+    commitment::{ResourceType, Spec},
+    flavor::FlavorGroups,
+    host::ConditionStatus,
+    planner,
     slot::Slot,
 };
 use berth_crds::{
     CommittedResource, Hypervisor, Reservation, ReservationType,
     conditions::{self, commitment::Reason},
-    facts, labels, names,
+    facts, labels,
 };
 use berth_scheduler::{Scheduler, Shortage};
 use kube::ResourceExt;
 
 use crate::{
-    facts::{Facts, Holding, Ready, Served, Site, Taken},
+    cores::{Capacity, CoresBook},
+    facts::{Facts, Holding, Ready, Site, Taken},
+    ledger::Place,
+    served::{belongs_to, has_finalizer, same_uuid, served_instead},
     slot_key,
 };
 
@@ -32,8 +38,10 @@ pub(crate) struct Reader<'a, S> {
     pub(crate) reservations: &'a Store<Reservation>,
     pub(crate) hypervisors: &'a Store<Hypervisor>,
     pub(crate) flavor_groups: &'a FlavorGroupsCache,
+    pub(crate) freezer: &'a Freezer,
     pub(crate) scheduler: &'a S,
     pub(crate) routes: &'a Routes,
+    pub(crate) cores: &'a CoresBook,
 }
 
 impl<S: Scheduler> Reader<'_, S> {
@@ -43,10 +51,11 @@ impl<S: Scheduler> Reader<'_, S> {
         let groups = known.map(|known| known.groups).map_err(|error| error.to_string());
         let (spec, accepted) = (facts::spec(object), facts::accepted_spec(object));
         let holdings = self.holdings(key, object);
-        let (site, belongs_to) = (self.site(&spec.zone), self.belongs_to(key, object));
+        let (site, belongs_to) = (self.site(&spec.zone), belongs_to(self.routes, key, object));
         let unread = |cluster| self.commitments.followed(cluster).err().map(|partial| partial.to_string());
         Facts {
             name: object.name_any(),
+            frozen: self.freezer.commitment(object),
             cluster: key.cluster.clone(),
             belongs_unread: belongs_to.as_ref().and_then(unread),
             belongs_to,
@@ -55,9 +64,10 @@ impl<S: Scheduler> Reader<'_, S> {
             deleting: object.metadata.deletion_timestamp.is_some(),
             has_finalizer: has_finalizer(object),
             ready: ready(object),
-            served_instead: self.served_instead(key, object),
+            served_instead: served_instead(self.commitments, self.routes, key, object),
             room: self.room(&holdings, object, groups.as_deref().ok()),
             shortage: self.shortage(&holdings, site.as_ref().ok()),
+            capacity: self.capacity(&spec, &key.cluster),
             holdings,
             accepted_site: accepted.as_ref().map_or_else(|| site.clone(), |accepted| self.site(&accepted.zone)),
             site,
@@ -75,7 +85,9 @@ impl<S: Scheduler> Reader<'_, S> {
         let holding = |cluster: &ClusterName| Holding {
             slots: Vec::new(),
             read: self.whole(cluster, key, object),
-            shared: self.same_uuid(object).iter().any(|other| other.key.cluster == *cluster && other.key != *key),
+            shared: same_uuid(self.commitments, object)
+                .iter()
+                .any(|other| other.key.cluster == *cluster && other.key != *key),
         };
         let clusters = self.reservations.clusters();
         let mut all: BTreeMap<_, _> =
@@ -142,30 +154,6 @@ impl<S: Scheduler> Reader<'_, S> {
         Some(format!("Hypervisor {} cannot be read, correct or delete it: {}", one.key.name, one.error))
     }
 
-    fn belongs_to(&self, key: &ObjectKey, object: &CommittedResource) -> Option<ClusterName> {
-        let cluster = self.routes.target::<CommittedResource>(Some(&object.spec.availability_zone)).ok()?;
-        (cluster != key.cluster).then_some(cluster)
-    }
-
-    fn same_uuid(&self, object: &CommittedResource) -> Vec<Entry<CommittedResource>> {
-        self.commitments.select(&COMMITMENT_BY_UUID, &object.spec.commitment_uuid)
-    }
-
-    /// Of several objects with one UUID the one in the cluster of its zone is served, then the one with the canonical
-    /// name, then the first (U14).
-    fn served_instead(&self, key: &ObjectKey, object: &CommittedResource) -> Option<Served> {
-        let canonical = names::commitment(&object.spec.commitment_uuid);
-        let same = self.same_uuid(object);
-        let rank = |entry: &&Entry<CommittedResource>| {
-            let misplaced = self.belongs_to(&entry.key, &entry.object).is_some();
-            (misplaced, *entry.key.name != *canonical, entry.key.name.clone(), entry.key.cluster.clone())
-        };
-        let served = same.iter().min_by_key(rank)?;
-        let stays = served.object.metadata.deletion_timestamp.is_none();
-        let protects = stays && has_finalizer(&served.object);
-        (served.key != *key).then(|| Served { key: served.key.clone(), protects })
-    }
-
     fn room(
         &self,
         holdings: &BTreeMap<ClusterName, Holding>,
@@ -177,6 +165,14 @@ impl<S: Scheduler> Reader<'_, S> {
         let hosts =
             group.into_iter().flat_map(|group| slots.clone().flat_map(|slots| planner::enlargeable(slots, group)));
         hosts.filter_map(|host| Some((host.clone(), self.scheduler.room(host)?))).collect()
+    }
+
+    /// Memory is not counted.
+    fn capacity(&self, spec: &Spec, cluster: &ClusterName) -> Capacity {
+        match spec.resource {
+            ResourceType::Cores => self.cores.capacity(&Place::of(spec), cluster),
+            ResourceType::Memory => Capacity::NoObject,
+        }
     }
 
     /// Names are taken by what any cluster has: two slots of one name could not be told apart by people.
@@ -199,11 +195,7 @@ fn forgotten(object: &CommittedResource) -> BTreeSet<ClusterName> {
     names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(Into::into).collect()
 }
 
-fn has_finalizer(object: &CommittedResource) -> bool {
-    object.finalizers().iter().any(|finalizer| finalizer == labels::RELEASE_SLOTS)
-}
-
-fn ready(object: &CommittedResource) -> Option<Ready> {
+pub(crate) fn ready(object: &CommittedResource) -> Option<Ready> {
     let condition = conditions::ready(&object.status.as_ref()?.conditions)?;
     Some(Ready {
         status: match condition.status.as_str() {

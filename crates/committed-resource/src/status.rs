@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use berth_cluster::ObjectKey;
+use berth_cluster::{Frozen, ObjectKey};
 use berth_core::{ClusterName, backoff::retry_delay, commitment::State, slot::Standing, summary::Summary};
 use berth_crds::{
     CommitmentState, CommittedResource, CommittedResourceStatus, Condition,
@@ -18,6 +18,7 @@ use jiff::Timestamp;
 
 use crate::{
     facts::{Facts, Holding},
+    ledger::{Claim, Verdict},
     plan::{Course, Decided},
 };
 
@@ -54,12 +55,15 @@ pub struct Says {
 
 /// What came of a look: `after` are the facts after the apply.
 pub fn report(after: &Facts, decided: &Decided, delays: Delays, now: Timestamp) -> Report {
+    if let Some(why) = &after.frozen {
+        return Report { says: first_word(after, why), again: None };
+    }
     let says = says(after, decided);
     let again = match says.as_ref().map(|says| (says.reason, says.message.as_str())) {
         Some((Reason::Reserving, texts::WAITING_FOR_PLACEMENT)) => Some(delays.cap),
         Some((Reason::Reserving, _)) => Some(retry_delay(delays.retry, delays.cap, after.reserving_for(now))),
         Some((Reason::Releasing, _)) => Some(delays.retry),
-        None if matches!(decided.plan.course, Course::Unreadable(_)) => Some(delays.retry),
+        None if matches!(decided.plan.course, Course::Unreadable(_) | Course::Braked(_)) => Some(delays.retry),
         _ => None,
     };
     let end = after.spec.end.filter(|_| !matches!(decided.plan.course, Course::Over(_) | Course::Deleting));
@@ -74,9 +78,15 @@ fn until_over(end: Timestamp, now: Timestamp) -> Option<Duration> {
 
 fn says(after: &Facts, decided: &Decided) -> Option<Says> {
     match &decided.plan.course {
+        // It was set free meanwhile, which has woken it.
+        Course::Frozen(_) => None,
         Course::Planned => Some(Says::no(Reason::Planned, texts::NOT_YET_ACTIVE)),
         Course::Over(state) => Some(Says::no(Reason::Inactive(over(*state)), texts::NO_LONGER_ACTIVE)),
         Course::Deleting => releasing(after),
+        Course::Braked(_) if after.verdict().is_some() => None,
+        Course::Braked(stopped) => {
+            Some(Says::no(Reason::Reserving, texts::HELD_BACK).detailed(Some(stopped.to_string())))
+        }
         Course::Duplicate(served) => Some(duplicate(after, served)),
         Course::WrongCluster(cluster) => Some(misplaced(after, cluster)),
         Course::Unreadable(_) if after.verdict().is_some_and(|said| said.reason != Some(Reason::Reserving)) => None,
@@ -90,8 +100,19 @@ fn says(after: &Facts, decided: &Decided) -> Option<Says> {
             Some(Says::no(if *retry { Reason::Reserving } else { Reason::Rejected }, text.as_str()))
         }
         Course::RolledBack | Course::Settled => None,
+        Course::NoCapacity { message, detail } => {
+            Some(Says::no(Reason::Reserving, *message).detailed(Some(detail.clone())))
+        }
+        Course::Covered => Some(Says::accepted()),
+        Course::Count(claim) => Some(counted(after, claim, decided.cores)),
         Course::Reserve => Some(reserve(after, decided)),
     }
+}
+
+/// What was said stands while a commitment is frozen; only one of which nothing was ever said must not stay silent.
+fn first_word(after: &Facts, why: &Frozen) -> Option<Says> {
+    let silent = after.ready.is_none();
+    silent.then(|| Says::no(Reason::Reserving, texts::IS_FROZEN).detailed(Some(why.to_string())))
 }
 
 fn duplicate(after: &Facts, served: &ObjectKey) -> Says {
@@ -141,9 +162,22 @@ fn reserve(after: &Facts, decided: &Decided) -> Says {
         return Says::no(reason, texts::insufficient_capacity(placed, total)).detailed(shortage(after, decided));
     }
     if standings.len() >= total && standings.iter().all(|standing| *standing == Standing::Ready) {
-        return Says { ready: true, ..Says::no(Reason::Accepted, texts::RESERVED) };
+        return Says::accepted();
     }
     Says::waiting()
+}
+
+/// Document 20 section 13. What is decided for others and may still come to nothing rejects nobody (U37).
+fn counted(after: &Facts, claim: &Claim, verdict: Option<Verdict>) -> Says {
+    match verdict {
+        Some(Verdict::Enough) => Says::accepted(),
+        Some(Verdict::Short { available, provisional }) => {
+            let final_ = after.may_reject() && !provisional;
+            let reason = if final_ { Reason::Rejected } else { Reason::Reserving };
+            Says::no(reason, texts::insufficient_cores(available.get(), claim.cores.get()))
+        }
+        None => Says::waiting(),
+    }
 }
 
 /// Why a slot has no host, in numbers per filter, with the way out where it is obvious.
@@ -166,6 +200,10 @@ impl Says {
         Self { ready: false, reason, message: message.into(), detail: None }
     }
 
+    fn accepted() -> Self {
+        Self { ready: true, ..Self::no(Reason::Accepted, texts::RESERVED) }
+    }
+
     /// Slots are on their way.
     pub fn waiting() -> Self {
         Self::no(Reason::Reserving, texts::WAITING_FOR_PLACEMENT)
@@ -175,7 +213,8 @@ impl Says {
         Self { detail, ..self }
     }
 
-    fn text(&self) -> String {
+    /// The message with its detail.
+    pub fn text(&self) -> String {
         match &self.detail {
             Some(detail) => format!("{}: {detail}", self.message),
             None => self.message.clone(),

@@ -2,12 +2,18 @@
 
 use std::collections::BTreeSet;
 
+mod cores;
+
 use berth_cluster::{Change, ObjectKey, Store, indexes::COMMITMENT_BY_UUID};
 use berth_core::ClusterName;
-use berth_crds::{CommittedResource, Knowledge, Reservation};
+use berth_crds::{CommittedResource, Knowledge, Reservation, labels};
+use kube::ResourceExt;
 
-/// A commitment concerns itself and, when it comes or goes or what decides between duplicates changes, all others with
-/// its UUID (U14).
+pub use cores::by_capacity;
+pub(crate) use cores::waiting_for_cores;
+
+/// A commitment concerns itself and, when it comes or goes or what decides between duplicates or freezes them changes,
+/// all others with its UUID (U14, U57); when it gives up cores, those that wait for them.
 pub fn by_commitment(
     change: &Change<CommittedResource>,
     commitments: &Store<CommittedResource>,
@@ -18,14 +24,16 @@ pub fn by_commitment(
             keys.extend(with_uuid(&object.spec.commitment_uuid, commitments));
         }
     }
+    keys.extend(cores::by_freed_cores(change, commitments));
     keys
 }
 
 /// What its duplicates look at.
-fn standing(object: Option<&CommittedResource>) -> Option<(&str, &[String], bool)> {
+fn standing(object: Option<&CommittedResource>) -> Option<(&str, &[String], bool, bool)> {
     let object = object?;
+    let frozen = object.annotations().contains_key(labels::FREEZE);
     let finalizers = object.metadata.finalizers.as_deref().unwrap_or_default();
-    Some((&object.spec.availability_zone, finalizers, object.metadata.deletion_timestamp.is_some()))
+    Some((&object.spec.availability_zone, finalizers, object.metadata.deletion_timestamp.is_some(), frozen))
 }
 
 /// A slot concerns the commitments that it names and named. Of a Reservation that was never readable nobody knows which
@@ -53,4 +61,60 @@ pub fn by_cluster(_: &ClusterName, commitments: &Store<CommittedResource>) -> BT
 
 fn with_uuid(uuid: &str, commitments: &Store<CommittedResource>) -> Vec<ObjectKey> {
     commitments.select(&COMMITMENT_BY_UUID, uuid).into_iter().map(|entry| entry.key).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_cluster::{
+        indexes::COMMITMENT_INDEXES,
+        testing::{applied, filled},
+    };
+    use berth_crds::{names, testing};
+
+    use super::*;
+
+    /// A commitment, and another one whose name is its own but whose UUID is `one`.
+    fn store() -> Store<CommittedResource> {
+        let mut duplicate = testing::commitment("one", "480Gi");
+        duplicate.metadata.name = Some("another-name".to_owned());
+        let all = [testing::commitment("one", "480Gi"), testing::commitment("two", "480Gi"), duplicate];
+        filled(COMMITMENT_INDEXES, &ClusterName::home(), all)
+    }
+
+    fn change<K>(name: String, old: Option<K>, new: Option<K>) -> Change<K> {
+        let key = ObjectKey::new(ClusterName::home(), name);
+        Change { key, old: old.map(Into::into), new: new.map(Into::into) }
+    }
+
+    fn names(keys: BTreeSet<ObjectKey>) -> Vec<String> {
+        keys.into_iter().map(|key| key.name.to_string()).collect()
+    }
+
+    /// U48: without the slow-down of the reference, so at any age and generation.
+    #[test]
+    fn document_20_section_4_a_slot_wakes_every_commitment_that_it_names_or_named() {
+        let (store, slot) = (store(), || testing::slot("one", 0));
+        let woken = |old, new| names(by_reservation(&change(names::slot("x", 0), old, new), &store));
+        let both = ["another-name", "commitment-one"];
+        assert_eq!(woken(None, Some(slot())), both, "section 19 no. 23: all with the UUID");
+        assert_eq!(woken(Some(slot()), None), both);
+        assert_eq!(woken(Some(slot()), Some(testing::slot("two", 0))), [both[0], both[1], "commitment-two"]);
+        assert_eq!(woken(None, Some(testing::slot("three", 0))), [""; 0], "nobody has that UUID");
+        let mut other = slot();
+        other.spec.committed_resource_reservation = None;
+        assert_eq!(woken(None, Some(other)), [""; 0]);
+    }
+
+    #[test]
+    fn u14_a_commitment_wakes_its_duplicates_when_it_comes_or_goes_and_not_when_its_status_changes() {
+        let store = store();
+        let object = || testing::commitment("one", "480Gi");
+        let woken = |old, new| names(by_commitment(&change("commitment-one".to_owned(), old, new), &store));
+        assert_eq!(woken(Some(object()), Some(object())), ["commitment-one"]);
+        assert_eq!(woken(Some(object()), None), ["another-name", "commitment-one"]);
+        let mut moved = object();
+        moved.spec.availability_zone = "elsewhere".to_owned();
+        applied(&store, &ClusterName::home(), moved.clone());
+        assert_eq!(woken(Some(object()), Some(moved)), ["another-name", "commitment-one"]);
+    }
 }

@@ -121,6 +121,9 @@ mod tests {
         for (vms, instances, expected) in table {
             assert_eq!(blocked(&slot("s", whole, &vms), &host(&instances)), expected, "{vms:?} {instances:?}");
         }
+        let failover = ReservationKind::Failover(["a".into()].into());
+        let failover = Reservation { kind: failover, ..slot("s", whole, &[]) };
+        assert_eq!(blocked(&failover, &host(&["a"])), whole, "any VMs");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::{
     ids::{CommitmentUuid, DomainId, GroupName, ProjectId, Zone},
     quantity::Quantity,
-    units::Bytes,
+    units::{Bytes, Cores},
 };
 
 /// `spec.resourceType`.
@@ -106,6 +106,11 @@ impl Spec {
         Bytes::new(self.amount.round_up()).at_least_zero().up_to_mib()
     }
 
+    /// Cores wanted, rounded up to whole ones (U20); zero for a negative amount.
+    pub fn cores(&self) -> Cores {
+        Cores::new(self.amount.round_up()).at_least_zero()
+    }
+
     /// Checks what admission may have let through in older times (document 20 section 12.1).
     pub fn validate(&self) -> Result<(), SpecError> {
         let uuid = self.uuid.as_str();
@@ -176,6 +181,13 @@ mod tests {
     }
 
     #[test]
+    fn u20_amounts_of_cores_are_rounded_up_to_whole_ones() {
+        for (amount, cores) in [("0", 0), ("40", 40), ("500m", 1), ("2.1", 3), ("1k", 1000), ("-5", 0)] {
+            assert_eq!(spec(amount).cores(), Cores::new(cores), "{amount}");
+        }
+    }
+
+    #[test]
     fn u12_an_accepted_spec_covers_less_of_the_same() {
         let accepted = spec("60Gi");
         assert!(accepted.covers(&spec("60Gi")) && accepted.covers(&spec("30Gi")));
@@ -185,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_field_and_what_is_expected() {
+    fn document_20_section_12_1_errors_name_the_field_and_what_is_expected() {
         let with = |change: fn(&mut Spec)| {
             let mut spec = spec("1Gi");
             change(&mut spec);

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn flavors_are_sorted_and_those_without_memory_ignored() {
+    fn document_20_section_12_2_flavors_are_sorted_and_section_19_no_18_those_without_memory_ignored() {
         let groups = parse(&group(&json!({"ramCoreRatio": 3072})));
         let group = groups.get(&"g".into()).unwrap();
         assert_eq!(group.flavors.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["xl", "l", "s"]);

@@ -179,11 +179,14 @@ pub fn enlargeable<'a>(slots: &'a [Slot], group: &'a FlavorGroup) -> impl Iterat
     })
 }
 
+/// The error about a group that is not among those that exist.
+pub fn group_not_found(group: &GroupName, groups: &FlavorGroups) -> PlanError {
+    let known = groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>().join(", ");
+    PlanError::GroupNotFound { group: group.clone(), known }
+}
+
 fn usable_group<'a>(target: &Target, groups: &'a FlavorGroups) -> Result<&'a FlavorGroup, PlanError> {
-    let group = groups.get(&target.group).ok_or_else(|| PlanError::GroupNotFound {
-        group: target.group.clone(),
-        known: groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>().join(", "),
-    })?;
+    let group = groups.get(&target.group).ok_or_else(|| group_not_found(&target.group, groups))?;
     if group.flavors.is_empty() {
         return Err(PlanError::GroupWithoutFlavors(target.group.clone()));
     }

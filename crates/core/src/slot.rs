@@ -84,6 +84,11 @@ impl Slot {
         matches!(self.ready, Some((ConditionStatus::True, _)))
     }
 
+    /// True when it is Ready on the host that it names.
+    pub fn is_in_force(&self) -> bool {
+        self.is_ready() && self.is_placed()
+    }
+
     /// What it says about `generation` of its commitment. A slot that is Ready and placed counts whatever generation
     /// it echoes, because a change that leaves it alone does not write it; a failure must be of this generation, and is
     /// past once a host was found.

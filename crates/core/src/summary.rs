@@ -100,7 +100,8 @@ fn cut(message: &str) -> String {
     format!("{}...", &message[..end])
 }
 
-fn two_units(seconds: i64) -> String {
+/// A span of time in its two largest units, for example `2d 1h`.
+pub fn two_units(seconds: i64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     match (days, hours, minutes) {
         (0, 0, 0) => format!("{seconds}s"),
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_message_is_cut_at_a_character() {
+    fn document_20_section_19_no_22_a_long_message_is_cut_at_a_character() {
         let message = format!("{}→{}", "x".repeat(75), "y".repeat(20));
         assert_eq!(cut(&message), format!("{}...", "x".repeat(75)));
     }

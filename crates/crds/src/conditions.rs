@@ -9,6 +9,7 @@ pub mod history;
 pub mod pipeline;
 pub mod quota;
 pub mod reservation;
+pub mod safety;
 
 use std::fmt;
 

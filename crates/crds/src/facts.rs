@@ -3,6 +3,7 @@
 //! Old objects may hold what admission refuses today (document 10 section 14); reading never fails. What cannot be
 //! read as a number counts as nothing, except on a host, where it makes the host unusable and says why.
 
+mod capacity;
 mod commitment;
 mod host;
 mod reservation;
@@ -15,6 +16,7 @@ use jiff::Timestamp;
 
 use crate::{Condition, Quantity, Time, resources};
 
+pub use capacity::total_cores;
 pub use commitment::{accepted_spec, spec, spec_of};
 pub use host::host;
 pub use reservation::reservation;

@@ -12,9 +12,11 @@ use crate::{
 
 mod followed;
 mod identity;
+mod vms;
 
 use followed::{Followed, followed, sum};
 use identity::{misattributed, unmarked};
+use vms::{confirmed_untruly, unconfirmed};
 
 /// What is broken when the world is at rest, ascending, besides what [`crate::always`] finds. Slots that were deleted and
 /// are kept by finalizers of others are not judged, nor are frozen commitments (U57), nor hosts whose slots could not be
@@ -32,7 +34,8 @@ pub fn at_rest(snapshot: &Snapshot) -> Vec<Violation> {
 fn of_slot(snapshot: &Snapshot, key: &Key, slot: &Reservation) -> Vec<Violation> {
     let orphan = if is_ours(slot) { None } else { orphaned(snapshot, key, slot) };
     let twice = number_twice(snapshot, key, slot);
-    orphan.into_iter().chain(twice).chain(unmarked(key, slot)).chain(ready_elsewhere(key, slot)).collect()
+    let vms = unconfirmed(snapshot, key, slot).into_iter().chain(confirmed_untruly(snapshot, key, slot));
+    orphan.into_iter().chain(twice).chain(unmarked(key, slot)).chain(ready_elsewhere(key, slot)).chain(vms).collect()
 }
 
 /// Slots that were left to a duplicate in another cluster are not counted.
@@ -68,10 +71,15 @@ fn of_object(snapshot: &Snapshot, key: &Key, object: &CommittedResource) -> Vec<
         let text = format!("is served, and so are {} other objects with its UUID", served.len() - 1);
         broken.push(Violation::new(Law::ServedTwice, key, text));
     }
-    if is_served && !object.metadata.annotations.iter().flatten().any(|(name, _)| name == labels::FREEZE) {
+    if is_served && !is_frozen(object) {
         broken.extend(of_commitment(snapshot, key, object));
     }
     broken
+}
+
+/// Nothing is done about a commitment that somebody has frozen (U57).
+fn is_frozen(commitment: &CommittedResource) -> bool {
+    commitment.metadata.annotations.iter().flatten().any(|(name, _)| name == labels::FREEZE)
 }
 
 fn of_commitment(snapshot: &Snapshot, key: &Key, object: &CommittedResource) -> Vec<Violation> {
@@ -159,7 +167,7 @@ fn not_in_force(key: &Key, slot: &Reservation) -> Option<Violation> {
     broken.then(|| Violation::new(Law::SlotNotInForce, key, text()))
 }
 
-fn slot_is_ready(slot: &Reservation) -> bool {
+pub(crate) fn slot_is_ready(slot: &Reservation) -> bool {
     slot.status.as_ref().is_some_and(|status| conditions::is_ready(&status.conditions))
 }
 

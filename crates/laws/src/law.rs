@@ -54,11 +54,17 @@ pub enum Law {
     SlotNotInForce,
     /// A slot is Ready only where it is in force (document 21 section 5).
     SlotReadyUntrue,
+    /// The status of a slot in force names every VM that it expects and that its host lists, with that host; of several
+    /// such slots that of the first (document 21 section 7, U35).
+    VmUnconfirmed,
+    /// The status of a slot in force names only VMs that it expects and that its host lists (document 21 section 15 no. 3
+    /// and 5).
+    VmConfirmedUntrue,
 }
 
 impl Law {
     /// All laws.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::SlotOrphaned,
         Self::FinalizerMissing,
         Self::HostOverbooked,
@@ -80,6 +86,8 @@ impl Law {
         Self::AcceptedState,
         Self::SlotNotInForce,
         Self::SlotReadyUntrue,
+        Self::VmUnconfirmed,
+        Self::VmConfirmedUntrue,
     ];
 
     /// The value of the label `law` in metrics.
@@ -106,6 +114,8 @@ impl Law {
             Self::AcceptedState => "accepted_state",
             Self::SlotNotInForce => "slot_not_in_force",
             Self::SlotReadyUntrue => "slot_ready_untrue",
+            Self::VmUnconfirmed => "vm_unconfirmed",
+            Self::VmConfirmedUntrue => "vm_confirmed_untrue",
         }
     }
 }

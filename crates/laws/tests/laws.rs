@@ -77,6 +77,10 @@ fn confirm(slot: &mut Reservation, vm: &str, on: &str) {
     status.allocations.insert(vm.to_owned(), on.to_owned());
 }
 
+fn lists(world: &mut World, vm: &str) {
+    world.hosts[0].1.status.as_mut().unwrap().instances.push(instance(vm));
+}
+
 #[test]
 fn each_law_of_every_write_is_noticed_when_it_is_broken() {
     let noticed = [
@@ -157,6 +161,18 @@ fn each_law_of_rest_is_noticed_when_it_is_broken() {
         says(Law::SlotReadyUntrue, "is Ready with target None", |world| {
             first(world, |slot| slot.spec.target_host = None);
         }),
+        says(Law::VmUnconfirmed, "on its host node1, and does not confirm them: vm-1", |world| {
+            expect(&mut world.slots[0].1, "vm-1", 160);
+            lists(world, "vm-1");
+        }),
+        says(Law::VmConfirmedUntrue, "not on its host node1: vm-1 on node1", |world| {
+            confirm(&mut world.slots[0].1, "vm-1", "node1");
+        }),
+        says(Law::VmConfirmedUntrue, "not on its host node1: vm-1 on node2", |world| {
+            expect(&mut world.slots[0].1, "vm-1", 160);
+            confirm(&mut world.slots[0].1, "vm-1", "node2");
+            lists(world, "vm-1");
+        }),
     ];
     let of_rest = Law::ALL.into_iter().filter(|law| *law > Law::VmInTwoSlots);
     assert_eq!(BTreeSet::from(noticed), of_rest.collect());
@@ -213,6 +229,24 @@ fn what_looks_broken_and_is_not() {
         // It was given to this commitment by hand.
         world.slots[0].1.metadata.name = Some("commitment-other-0".to_owned());
         world.slots[0].1.metadata.annotations = Some([(labels::COMMITMENT_UID.to_owned(), "other".to_owned())].into());
+    });
+    fine(|world| {
+        // A VM that is there is confirmed, one that is to come is not.
+        let slot = &mut world.slots[0].1;
+        expect(slot, "vm-1", 160);
+        expect(slot, "vm-2", 160);
+        confirm(slot, "vm-1", "node1");
+        lists(world, "vm-1");
+    });
+    fine(|world| {
+        // U35: the first of two slots confirms it.
+        world.slots.iter_mut().for_each(|(_, slot)| expect(slot, "vm-1", 160));
+        confirm(&mut world.slots[0].1, "vm-1", "node1");
+        lists(world, "vm-1");
+    });
+    fine(|world| {
+        world.commitments[0].1.metadata.annotations = Some([(labels::FREEZE.to_owned(), String::new())].into());
+        confirm(&mut world.slots[0].1, "vm-1", "node1");
     });
     fine(|world| world.hosts[0].1.status = None);
     fine(|world| drop(world.hosts.pop()));

@@ -1,11 +1,15 @@
 //! The controller: read, plan, apply, report, write (architecture section 3). The one decision that it takes, a host
 //! for a slot without one, is the scheduler's.
 
+mod braking;
+mod foresee;
+mod verification;
+
 use std::sync::Arc;
 
 use berth_cluster::{
-    Entry, Event, EventKind, Events, FlavorGroupsCache, Guard, Next, ObjectKey, Routes, Store, WriteError, Writer,
-    Written,
+    Absences, Asker, Brake, Entry, Event, EventKind, Events, FlavorGroupsCache, Freezer, Guard, Next, ObjectKey,
+    Routes, Store, WriteError, Writer, Written,
     indexes::{COMMITMENT_BY_UUID, RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST},
 };
 use berth_core::{ClusterName, HostName, SlotKey, slot::Slot};
@@ -25,16 +29,20 @@ use kube::{Resource, ResourceExt};
 use tracing::{debug, info};
 
 use crate::{
-    absences::Absences,
+    departures::Departures,
     error::Error,
     facts::{Facts, HostFact},
+    keys::slot_key,
     metrics::ReservationMetrics,
+    oversubscription::Evictions,
     plan::{Delays, Plan, Revocation, Step, plan},
     request::{Context, request, unreadable},
     since::Since,
     status::{Place, Says, status},
     wake::is_slot,
 };
+
+pub use foresee::Outlook;
 
 /// What the configuration says.
 #[derive(Clone, Debug)]
@@ -57,6 +65,10 @@ pub struct Parts<S, D> {
     pub routes: Routes,
     /// The flavor groups.
     pub flavor_groups: FlavorGroupsCache,
+    /// Knows what is left as it is (U57).
+    pub freezer: Freezer,
+    /// Stops what would disturb too much (D14).
+    pub brake: Brake,
     /// Finds hosts.
     pub scheduler: Arc<S>,
     /// Names of domains.
@@ -78,17 +90,27 @@ pub struct Parts<S, D> {
 /// Puts slots into force on hosts and keeps them there.
 pub struct ReservationController<S, D> {
     parts: Parts<S, D>,
-    missing: Absences,
+    missing: Absences<HostName>,
+    departures: Departures,
     /// Since when the filter counts in the condition of a slot without host are as they are.
     told: Since<ObjectKey>,
     /// Slots that got a host together with another one of their commitment and have not asked for it yet.
     promised: Since<ObjectKey>,
+    /// Why slots lost their host that another controller took it from.
+    evictions: Evictions,
 }
 
 impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     /// A controller that has seen nothing yet.
     pub fn new(parts: Parts<S, D>) -> Self {
-        Self { parts, missing: Absences::default(), told: Since::default(), promised: Since::default() }
+        let (missing, departures) = (Absences::default(), Departures::default());
+        let (told, promised) = (Since::default(), Since::default());
+        Self { parts, missing, departures, told, promised, evictions: Evictions::default() }
+    }
+
+    /// Where whoever takes the host of a slot away leaves a word why.
+    pub fn evictions(&self) -> Evictions {
+        self.evictions.clone()
     }
 
     /// One look at a slot.
@@ -97,19 +119,28 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         let object = self.store().get(&key).filter(|object| is_slot(object));
         let Some(object) = object else {
             self.told.forget(&key);
+            self.evictions.forget(&key);
+            self.departures.forget(&key);
             self.give_back(&key);
+            self.parts.brake.over(&Asker::of::<Reservation>(&key));
             return Ok(Next::Done);
         };
-        let Plan { step, again } = plan(&self.read(&key, &object), self.parts.settings.delays);
+        let facts = self.read(&key, &object);
+        let Plan { step, again } = plan(&facts, self.parts.settings.delays);
         if step != Step::Place {
             self.give_back(&key);
         }
+        let Some(object) = self.unless_stopped(&key, object, &step, &facts.host).await? else {
+            return Ok(Next::After(self.parts.settings.delays.retry));
+        };
         match step {
             Step::Nothing => {}
+            Step::Frozen => (self.parts.wake_slots)(&self.parts.scheduler.withdraw(&slot_key(&key))),
             Step::Echo => self.write(&key, &object, None).await?,
+            Step::Verify(verified) => self.verified(&key, &object, verified).await?,
             Step::Nameless => self.say(&key, &object, nameless()).await?,
             Step::Confirm { pre_allocated } => self.confirm(&key, &object, pre_allocated).await?,
-            Step::Unbind(why) => self.unbind(&key, &object, &why).await?,
+            Step::Unbind(why) => self.unbind(&key, &object, &self.known(&key, why)).await?,
             Step::Revoke(why) => self.revoke_all(&key, &object, &why).await?,
             Step::Return(host) => self.target(&key, &object, &host).await?,
             Step::Place => self.place(&key, &object).await?,
@@ -138,11 +169,14 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
 
     fn read(&self, key: &ObjectKey, object: &Reservation) -> Facts {
         let slot = facts::slot(object);
-        let outcome = object.status.as_ref().and_then(|status| status.committed_resource_reservation.as_ref());
         let hosts = self.parts.routes.target::<Hypervisor>(Some(slot.zone.as_str())).ok();
         let followed = |cluster: &ClusterName| self.parts.hypervisors.followed(cluster).is_ok();
+        let complete = hosts.as_ref().and_then(|cluster| self.parts.hypervisors.complete(cluster).ok());
         Facts {
-            has_confirmed_vms: outcome.is_some_and(|outcome| !outcome.allocations.is_empty()),
+            frozen: self.parts.freezer.slot(object),
+            confirmed: verification::confirmed(object),
+            vms: self.vms(key, object, &slot, complete.as_ref()),
+            hosts_are_complete: complete.is_some(),
             host: slot.target_host.as_ref().map_or(HostFact::Exists, |host| self.host(hosts.as_ref(), host)),
             verdict: self.parts.scheduler.verdict(&slot_key(key)),
             former_is_good: slot.status_host.as_ref().is_some_and(|host| self.is_good(hosts.as_ref(), host, &slot)),
@@ -196,13 +230,8 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     async fn revoke_all(&self, key: &ObjectKey, object: &Arc<Reservation>, why: &Revocation) -> Result<(), Error> {
         self.revoke(key, object, why).await?;
         let Revocation::HostGone(host, _) = why else { return Ok(()) };
-        let slot = facts::slot(object);
-        let on_host = self.store().select(&RESERVATION_BY_HOST, host.as_str()).into_iter();
-        let others = on_host.filter(|entry| entry.key.cluster == key.cluster && is_slot(&entry.object));
-        for other in others.filter(|other| facts::slot(&other.object).commitment == slot.commitment) {
-            if other.object.spec.target_host.as_deref() == Some(host.as_str()) {
-                self.revoke(&other.key, &other.object, why).await?;
-            }
+        for other in self.lost_together(key, object, why) {
+            self.revoke(&other.key, &other.object, why).await?;
         }
         if self.store().select(&RESERVATION_BY_HOST, host.as_str()).is_empty() {
             self.missing.over(host);
@@ -224,10 +253,17 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         }
     }
 
+    /// Who cleared it, if it was not a person.
+    fn known(&self, key: &ObjectKey, why: Revocation) -> Revocation {
+        let eviction = self.evictions.why(key).filter(|_| why == Revocation::Cleared);
+        eviction.map_or(why, |eviction| Revocation::Oversubscribed(eviction.host, eviction.excess))
+    }
+
     async fn unbind(&self, key: &ObjectKey, object: &Reservation, why: &Revocation) -> Result<(), Error> {
         let message = why.message();
         let says = Says::new(Status::False, Reason::PlacementRevoked, message.as_str()).at(Place::Nowhere);
         self.say(key, object, says).await?;
+        self.evictions.forget(key);
         self.parts.metrics.revoked.with_label_values(&[why.cause()]).inc();
         info!(slot = %key.name, reason = message, "slot lost its host");
         self.tell(key, object, EventKind::Warning, Reason::PlacementRevoked.as_str(), message);
@@ -241,6 +277,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
             Err(says) => self.say(key, object, says).await,
         };
         self.promised.forget(key);
+        self.evictions.forget(key);
         (self.parts.wake_slots)(&self.parts.scheduler.applied(&[slot_key(key)]));
         outcome
     }
@@ -372,8 +409,4 @@ fn nameless() -> Says {
 fn unavailable(error: &SchedulerError) -> Says {
     let message = "the scheduler cannot decide at the moment";
     Says::new(Status::Unknown, Reason::SchedulerUnavailable, message).detailed(error.with_advice())
-}
-
-fn slot_key(key: &ObjectKey) -> SlotKey {
-    SlotKey::new(key.cluster.clone(), &*key.name)
 }

@@ -1,19 +1,25 @@
 //! What a look at a slot rests on. Gathered by the controller, never changed by a decision.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use berth_cluster::Whole;
-use berth_core::slot::Slot;
+use berth_cluster::{Frozen, Whole};
+use berth_core::{HostName, VmId, slot::Slot};
 use berth_crds::Hypervisor;
 use berth_scheduler::Verdict;
+
+use crate::plan::VmFact;
 
 /// A slot and the host that it names.
 #[derive(Clone, Debug)]
 pub struct Facts {
+    /// Why it is left exactly as it is (U57).
+    pub frozen: Option<Frozen>,
     /// The slot.
     pub slot: Slot,
-    /// Its status still names VMs.
-    pub has_confirmed_vms: bool,
+    /// The VMs that its status names, each with its host.
+    pub confirmed: BTreeMap<VmId, HostName>,
+    /// The VMs that it expects.
+    pub vms: BTreeMap<VmId, VmFact>,
     /// What is known of `targetHost`, when it has one.
     pub host: HostFact,
     /// Whether the host is good for it, as far as the capacity view knows.
@@ -22,6 +28,15 @@ pub struct Facts {
     pub former_is_good: bool,
     /// The hosts of the zone's cluster are followed: without that no host can be chosen.
     pub hosts_are_followed: bool,
+    /// All of them can be read as well: without that no VM is given up because it is not listed.
+    pub hosts_are_complete: bool,
+}
+
+impl Facts {
+    /// True when this host lists a VM of the slot.
+    pub(crate) fn lists_a_vm(&self, host: Option<&HostName>) -> bool {
+        host.is_some_and(|host| self.vms.values().any(|vm| vm.hosts.contains(host)))
+    }
 }
 
 /// What is known of the host that a slot names.

@@ -4,20 +4,23 @@
 //! controller writes `spec.targetHost` (U43): it finds a host for a slot without one, says where the slot is in force,
 //! and takes a host away that is gone or no good.
 
-mod absences;
 mod controller;
+mod departures;
 mod error;
 mod facts;
+pub mod in_flight;
+mod keys;
 mod metrics;
+pub mod oversubscription;
 mod plan;
 mod request;
 mod since;
 mod status;
 pub mod wake;
 
-pub use controller::{Parts, ReservationController, Settings};
+pub use controller::{Outlook, Parts, ReservationController, Settings};
 pub use error::Error;
 pub use facts::{Facts, HostFact};
 pub use metrics::ReservationMetrics;
-pub use plan::{Delays, Plan, Revocation, Step, plan};
+pub use plan::{Delays, Follow, Plan, Revocation, Step, Verified, VmFact, plan};
 pub use status::{Place, Says, status};

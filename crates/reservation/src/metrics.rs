@@ -37,7 +37,7 @@ const REVOKED: Metric = Metric {
     name: "berth_slots_revoked_total",
     kind: Kind::Counter,
     labels: &["cause"],
-    help: "Slots that lost their host, by cause: cleared, host_gone, no_such_host, wrong_zone, overbooked.",
+    help: "Slots that lost their host, by cause: cleared, host_gone, no_such_host, wrong_zone, overbooked, oversubscribed.",
 };
 
 /// The metrics that looks write; the others are computed when they are read.
@@ -111,4 +111,68 @@ fn state(object: &Reservation) -> [String; 4] {
     let domain = object.spec.scheduling_domain.clone().unwrap_or_default();
     let reason = ready(object).map(|condition| condition.reason.clone()).unwrap_or_default();
     [domain, object.spec.type_.to_string(), state.to_owned(), reason]
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_cluster::{indexes::RESERVATION_INDEXES, testing::filled};
+    use berth_core::ClusterName;
+    use berth_crds::{ReservationType, conditions::ready_condition, testing};
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn says(number: u64, status: Status, reason: &str, host: Option<&str>) -> Reservation {
+        let mut object = testing::slot("one", number);
+        let outcome = object.status.get_or_insert_default();
+        outcome.host = host.map(str::to_owned);
+        outcome.conditions = vec![ready_condition(status, reason, "a text, with a comma", None, Timestamp::UNIX_EPOCH)];
+        object
+    }
+
+    fn store() -> Store<Reservation> {
+        let mut odd = says(1, Status::True, "ReservationActive", Some("node1"));
+        odd.spec.resources = testing::size("4G", "500m");
+        let mut failover = says(4, Status::True, "ReservationActive", Some("node2"));
+        failover.spec.type_ = ReservationType::FailoverReservation;
+        let all = [
+            says(0, Status::True, "ReservationActive", Some("node1")),
+            odd,
+            says(2, Status::False, "NoHostsFound", None),
+            testing::slot("one", 3),
+            failover,
+        ];
+        filled(RESERVATION_INDEXES, &ClusterName::home(), all)
+    }
+
+    fn lines(values: Values) -> Vec<String> {
+        values.into_iter().map(|(labels, value)| format!("{} {value}", labels.join(","))).collect()
+    }
+
+    /// Section 15 no. 19: the reason in place of the message, and numeric values of quantities; cores are rounded up.
+    #[test]
+    fn document_21_section_13_reservations_by_condition_and_host() {
+        let store = store();
+        let by_condition = lines(counted(&store, |object| readiness(object).to_vec()));
+        assert_eq!(by_condition, ["False,NoHostsFound 1", "True, 3", "Unknown, 1"]);
+        let memory = (480_u64 << 30) + 4_000_000_000;
+        let by_host = lines(allocated(&store));
+        assert!(by_host.contains(&format!("True,,node1,memory {memory}")), "{by_host:#?}");
+        assert!(by_host.contains(&"True,,node1,cpu 31".to_owned()), "{by_host:#?}");
+        assert!(by_host.contains(&"False,NoHostsFound,,cpu 30".to_owned()), "{by_host:#?}");
+    }
+
+    #[test]
+    fn document_21_section_13_state_of_reservations() {
+        let states = lines(counted(&store(), |object| state(object).to_vec()));
+        assert_eq!(
+            states,
+            [
+                "nova,CommittedResourceReservation,error,NoHostsFound 1",
+                "nova,CommittedResourceReservation,ready,ReservationActive 2",
+                "nova,CommittedResourceReservation,unknown, 1",
+                "nova,FailoverReservation,ready,ReservationActive 1",
+            ]
+        );
+    }
 }

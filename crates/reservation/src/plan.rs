@@ -3,11 +3,15 @@
 use std::time::Duration;
 
 use berth_cluster::Whole;
-use berth_core::{HostName, host::Amounts};
+use berth_core::{HostName, Resources, host::Amounts};
 use berth_crds::{Hypervisor, conditions::reservation as texts};
 use berth_scheduler::Verdict;
 
 use crate::facts::{Facts, HostFact};
+
+mod vms;
+
+pub use vms::{Follow, Verified, VmFact};
 
 /// What is done, and when to look again without an event.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +27,8 @@ pub struct Plan {
 pub enum Step {
     /// Nothing.
     Nothing,
+    /// It is left exactly as it is, and looks for nothing (U57).
+    Frozen,
     /// It has no flavor and can never be placed.
     Nameless,
     /// It lost its host: say so and free what its status still holds.
@@ -38,6 +44,8 @@ pub enum Step {
         /// It was created around VMs that run already.
         pre_allocated: bool,
     },
+    /// It is in force, and its VMs are not as it says.
+    Verify(Verified),
     /// It is in force; only the generation of its commitment has to be echoed.
     Echo,
 }
@@ -55,6 +63,8 @@ pub enum Revocation {
     WrongZone(HostName, String),
     /// The host has no room for it (D10).
     Overbooked(HostName, Amounts),
+    /// It was evicted, because the host had this much too much (document 21 section 10).
+    Oversubscribed(HostName, Resources),
 }
 
 /// How long to wait.
@@ -64,18 +74,24 @@ pub struct Delays {
     pub active: Duration,
     /// `requeueIntervalRetry`: try again to place a slot.
     pub retry: Duration,
-    /// `requeueIntervalGracePeriod`: how long a host must be absent before it counts as gone.
+    /// `requeueIntervalGracePeriod`: how long a host must be absent before it counts as gone, and a confirmed VM before it
+    /// counts as ended; also when to look again at a VM that is awaited.
     pub grace: Duration,
+    /// `allocationGracePeriod`: how long a VM that was never seen on the host is awaited there; 0 means not at all.
+    pub allocation: Duration,
 }
 
 /// Plans a look.
 pub fn plan(facts: &Facts, delays: Delays) -> Plan {
     let slot = &facts.slot;
+    if facts.frozen.is_some() {
+        return Step::Frozen.again(delays.active);
+    }
     if slot.flavor.is_empty() {
         return Step::Nameless.done();
     }
     match &slot.target_host {
-        None if slot.status_host.is_some() || slot.is_ready() || facts.has_confirmed_vms => {
+        None if slot.status_host.is_some() || slot.is_ready() || !facts.confirmed.is_empty() => {
             Step::Unbind(Revocation::Cleared).done()
         }
         None if !facts.hosts_are_followed => Step::Nothing.again(delays.retry),
@@ -85,7 +101,7 @@ pub fn plan(facts: &Facts, delays: Delays) -> Plan {
 }
 
 fn on_host(facts: &Facts, host: &HostName, delays: Delays) -> Plan {
-    let in_force = facts.slot.is_ready() && facts.slot.is_placed();
+    let in_force = facts.slot.is_in_force();
     let holds = in_force || !facts.slot.expected.is_empty();
     match &facts.host {
         HostFact::Missing(time, whole) if *time >= delays.grace => {
@@ -103,12 +119,22 @@ fn on_host(facts: &Facts, host: &HostName, delays: Delays) -> Plan {
 /// A change that leaves the slot alone is not echoed (U38): only a write of the slot is.
 fn in_place(facts: &Facts, delays: Delays) -> Plan {
     let heard = facts.slot.observed_parent_generation == facts.slot.parent_generation;
-    if heard { Step::Nothing } else { Step::Echo }.again(delays.active)
+    let verified = vms::verify(facts, delays);
+    let again = verified.again.unwrap_or(delays.active);
+    let step = match heard {
+        _ if verified.differs(facts) => Step::Verify(verified),
+        true => Step::Nothing,
+        false => Step::Echo,
+    };
+    step.again(again)
 }
 
 /// A slot whose status agrees already was in force before: it is restored, not judged again (document 21 section 15
-/// no. 8).
+/// no. 8). One whose VMs have stayed where it was in force goes back to them (no. 6).
 fn arriving(facts: &Facts, host: &HostName) -> Plan {
+    if has_to_return(facts) && !facts.lists_a_vm(Some(host)) && facts.lists_a_vm(facts.slot.status_host.as_ref()) {
+        return facts.slot.status_host.clone().map_or(Step::Nothing, Step::Return).done();
+    }
     let confirm = Step::Confirm { pre_allocated: !facts.slot.expected.is_empty() };
     match &facts.verdict {
         _ if facts.slot.is_placed() => confirm,
@@ -148,6 +174,7 @@ impl Revocation {
             Self::NoSuchHost(_) => "no_such_host",
             Self::WrongZone(..) => "wrong_zone",
             Self::Overbooked(..) => "overbooked",
+            Self::Oversubscribed(..) => "oversubscribed",
         }
     }
 
@@ -163,6 +190,7 @@ impl Revocation {
                 let short = free.or_zero();
                 format!("{cleared}: host {host} has no room for it, {short} would be left")
             }
+            Self::Oversubscribed(host, excess) => format!("{cleared}: host {host} held {excess} more than it has"),
         }
     }
 }

@@ -27,6 +27,16 @@ impl<K: Ord + Clone> Since<K> {
         self.lock().entry(key.clone()).or_insert_with(Instant::now).elapsed()
     }
 
+    /// For how long it has been, if it is.
+    pub(crate) fn so_for(&self, key: &K) -> Option<Duration> {
+        self.lock().get(key).map(Instant::elapsed)
+    }
+
+    /// It is so from now on, whatever was before.
+    pub(crate) fn begin(&self, key: &K) {
+        self.lock().insert(key.clone(), Instant::now());
+    }
+
     /// It is not so any more; whether it was.
     pub(crate) fn forget(&self, key: &K) -> bool {
         self.lock().remove(key).is_some()
@@ -47,7 +57,11 @@ mod tests {
         assert_eq!(missing.noticed(&"h"), Duration::ZERO);
         tokio::time::sleep(Duration::from_secs(30)).await;
         assert_eq!(missing.noticed(&"h"), Duration::from_secs(30));
+        assert_eq!(missing.so_for(&"h"), Some(Duration::from_secs(30)));
+        missing.begin(&"h");
+        assert_eq!(missing.so_for(&"h"), Some(Duration::ZERO));
         assert!(missing.forget(&"h") && !missing.forget(&"h"));
+        assert_eq!(missing.so_for(&"h"), None);
         assert_eq!(missing.noticed(&"h"), Duration::ZERO);
     }
 }

@@ -51,7 +51,8 @@ impl Says {
         Self { host, ..self }
     }
 
-    fn text(&self) -> String {
+    /// The message with its detail.
+    pub fn text(&self) -> String {
         match &self.detail {
             Some(detail) => format!("{}: {detail}", self.message),
             None => self.message.clone(),

@@ -4,15 +4,39 @@ use std::collections::BTreeSet;
 
 use berth_cluster::{
     Change, Index, ObjectKey, Store,
-    indexes::{RESERVATION_BY_HOST, RESERVATION_BY_VM},
+    indexes::{RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST, RESERVATION_BY_VM},
 };
-use berth_crds::{Hypervisor, Reservation, ReservationType, labels};
+use berth_crds::{
+    CommittedResource, CommittedResourceSpec, Hypervisor, Reservation, ReservationType, conditions::safety, labels,
+};
 use kube::ResourceExt;
 
 /// A slot concerns itself.
 pub fn by_reservation(change: &Change<Reservation>) -> Option<ObjectKey> {
     let newest = change.new.as_ref().or(change.old.as_ref())?;
     is_slot(newest).then(|| change.key.clone())
+}
+
+/// A commitment concerns its slots when it may have been frozen or set free (U57); all else that it wants of them is
+/// written into them.
+pub fn by_commitment(change: &Change<CommittedResource>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+    let (old, new) = (change.old.as_deref(), change.new.as_deref());
+    if freezing(old) == freezing(new) {
+        return BTreeSet::new();
+    }
+    let objects = [old, new].into_iter().flatten();
+    objects.flat_map(|object| slots(&RESERVATION_BY_COMMITMENT, &object.spec.commitment_uuid, reservations)).collect()
+}
+
+/// What decides whether it is frozen.
+fn freezing(object: Option<&CommittedResource>) -> Option<(bool, [&str; 2], Option<[&str; 2]>)> {
+    let object = object?;
+    let accepted = object.status.as_ref().and_then(|status| status.accepted_spec.as_ref());
+    Some((object.annotations().contains_key(labels::FREEZE), place(&object.spec), accepted.map(place)))
+}
+
+fn place(spec: &CommittedResourceSpec) -> [&str; 2] {
+    [&spec.availability_zone, &spec.flavor_group_name]
 }
 
 /// A host concerns the slots on it when it comes, goes or changes its zone, and in any case those that expect a VM
@@ -38,13 +62,22 @@ pub fn unplaced(reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
     reservations.all().into_iter().filter(|entry| unplaced(&entry.object)).map(|entry| entry.key).collect()
 }
 
+/// The slots that the brake holds back: a confirmation concerns them (D14).
+pub fn braked(reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+    let says = |object: &Reservation| {
+        object.status.as_ref().is_some_and(|status| safety::holds(&status.conditions, safety::BRAKED))
+    };
+    let braked = |object: &Reservation| is_slot(object) && says(object);
+    reservations.all().into_iter().filter(|entry| braked(&entry.object)).map(|entry| entry.key).collect()
+}
+
 /// True for the objects that this controller is responsible for; it never writes to another type (document 21
 /// section 15 no. 1).
 pub(crate) fn is_slot(object: &Reservation) -> bool {
     object.spec.type_ == ReservationType::CommittedResourceReservation
 }
 
-fn vms(host: Option<&Hypervisor>) -> BTreeSet<&str> {
+pub(crate) fn vms(host: Option<&Hypervisor>) -> BTreeSet<&str> {
     let instances = host.and_then(|host| host.status.as_ref()).into_iter().flat_map(|status| &status.instances);
     instances.map(|vm| vm.id.as_str()).collect()
 }
@@ -52,4 +85,72 @@ fn vms(host: Option<&Hypervisor>) -> BTreeSet<&str> {
 fn slots(index: &Index<Reservation>, value: &str, reservations: &Store<Reservation>) -> Vec<ObjectKey> {
     let entries = reservations.select(index, value);
     entries.into_iter().filter(|entry| is_slot(&entry.object)).map(|entry| entry.key).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_cluster::{indexes::RESERVATION_INDEXES, testing::filled};
+    use berth_core::ClusterName;
+    use berth_crds::{Time, hypervisor::Instance, names, reservation::Allocation, testing};
+
+    use super::*;
+
+    /// Slot 0 is in force on `node1`, slot 1 is to go there, slot 2 is elsewhere and expects a VM; a fail-over block is on
+    /// `node1`, too.
+    fn store() -> Store<Reservation> {
+        let mut slots = [0, 1, 2].map(|number| testing::slot("one", number));
+        for slot in &mut slots[..2] {
+            slot.spec.target_host = Some("node1".to_owned());
+        }
+        slots[0].status.get_or_insert_default().host = Some("node1".to_owned());
+        slots[2].spec.target_host = Some("node2".to_owned());
+        let vm = Allocation { creation_timestamp: Time(jiff::Timestamp::UNIX_EPOCH), resources: [].into() };
+        slots[2].spec.committed_resource_reservation.get_or_insert_default().allocations.insert("vm-1".to_owned(), vm);
+        let mut failover = testing::slot("block", 0);
+        failover.spec.type_ = ReservationType::FailoverReservation;
+        failover.spec.target_host = Some("node1".to_owned());
+        filled(RESERVATION_INDEXES, &ClusterName::home(), slots.into_iter().chain([failover]))
+    }
+
+    fn host(vms: &[&str]) -> Hypervisor {
+        let mut host = testing::hypervisor("node1", "480Gi", "30");
+        let instance = |vm: &&str| Instance { id: (*vm).to_owned(), ..Instance::default() };
+        host.status.get_or_insert_default().instances = vms.iter().map(instance).collect();
+        host
+    }
+
+    fn woken(old: Option<Hypervisor>, new: Option<Hypervisor>) -> Vec<u64> {
+        let key = ObjectKey::new(ClusterName::home(), "node1");
+        let change = Change { key, old: old.map(Into::into), new: new.map(Into::into) };
+        let keys = by_hypervisor(&change, &store());
+        let numbers = (0..3).filter(|n| keys.iter().any(|key| *key.name == *names::slot("commitment-one", *n)));
+        let numbers: Vec<u64> = numbers.collect();
+        assert_eq!(keys.len(), numbers.len(), "section 15 no. 1: blocks of other types are nobody's business here");
+        numbers
+    }
+
+    /// U53: also a slot that is only to go to the host, and those that expect a VM that came or went.
+    #[test]
+    fn document_21_section_3_a_host_wakes_the_slots_that_it_concerns() {
+        assert_eq!(woken(None, Some(host(&[]))), [0, 1], "it comes");
+        assert_eq!(woken(Some(host(&[])), None), [0, 1], "it goes");
+        assert_eq!(woken(Some(host(&["vm-2"])), Some(host(&["vm-2"]))), [0; 0], "nothing that matters has changed");
+        assert_eq!(woken(Some(host(&[])), Some(host(&["vm-1"]))), [0, 1, 2], "slot 2 expects that VM");
+        assert_eq!(woken(Some(host(&["vm-1"])), Some(host(&[]))), [0, 1, 2]);
+        let mut elsewhere = host(&[]);
+        elsewhere.metadata.labels = None;
+        assert_eq!(woken(Some(host(&[])), Some(elsewhere)), [0, 1], "another zone");
+    }
+
+    #[test]
+    fn document_21_section_3_only_slots_are_looked_at() {
+        let woken = |object: Reservation| {
+            let key = ObjectKey::new(ClusterName::home(), "r");
+            by_reservation(&Change { key, old: None, new: Some(object.into()) }).is_some()
+        };
+        assert!(woken(testing::slot("one", 0)));
+        let mut failover = testing::slot("one", 0);
+        failover.spec.type_ = ReservationType::FailoverReservation;
+        assert!(!woken(failover), "whatever data it carries");
+    }
 }

@@ -14,10 +14,6 @@ use berth_testkit::{Fault, Verb, path_of, seeds};
 use serde_json::json;
 use support::*;
 
-fn on(host: &str) -> (Option<String>, Option<String>) {
-    (Some(host.to_owned()), Some(host.to_owned()))
-}
-
 /// A slot that is in force on `node1`, which has room for one.
 async fn in_force() -> Process {
     let process = begin(&[("node1", 1)]);
@@ -159,15 +155,14 @@ async fn u36_the_time_in_which_nobody_can_look_does_not_count() {
 #[tokio::test(start_paused = true)]
 async fn u54_a_slot_with_vms_that_was_sent_to_another_zone_goes_back_and_keeps_its_vms() {
     let process = in_force().await;
-    let vm = json!({ "creationTimestamp": "2026-03-01T08:00:00Z", "resources": { "memory": "480Gi", "cpu": "30" } });
-    process.edit(0, &json!({ "spec": { "committedResourceReservation": { "allocations": { "vm-1": vm } } } }));
+    process.expect(0, "vm-1");
+    process.run("node1", &["vm-1"]);
     process.settle().await;
     process.world.server.create(&seeds::in_zone(seeds::host("node2", 1), seeds::OTHER_ZONE)).unwrap();
     process.send_to(0, "node2");
     assert_eq!(process.settle().await, []);
     assert_eq!(process.hosts(0), on("node1"));
-    let data = process.slot(0).spec.committed_resource_reservation.unwrap();
-    assert_eq!(data.allocations.keys().collect::<Vec<_>>(), ["vm-1"]);
+    assert_eq!(process.vms(0), (vec!["vm-1".to_owned()], vec!["vm-1 on node1".to_owned()]));
     assert_eq!(process.ready(0).status, "True");
     process.rests().await;
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use berth_cluster::FlavorGroupsError;
 use berth_scheduler::{Answer, BuiltIn, Guest, Request, SchedulerError};
 
 use crate::Role;
@@ -20,6 +21,9 @@ pub struct Outcome {
     pub result: Result<Arc<Answer>, SchedulerError>,
 }
 
+/// What is known of a VM as a guest of commitments; an error while the flavor groups cannot be read.
+pub type GuestLookup = Result<Option<Guest>, FlavorGroupsError>;
+
 /// The rest of the process as the server sees it.
 pub trait Backend: Send + Sync + 'static {
     /// The scheduler of this process.
@@ -31,8 +35,8 @@ pub trait Backend: Send + Sync + 'static {
     /// Why this process cannot answer at all yet, for example because its stores are not filled.
     fn not_ready(&self) -> Option<String>;
 
-    /// The VM of the request as a guest of a slot, when it is to be booked into one.
-    fn guest(&self, request: &Request) -> Option<Guest>;
+    /// The VM of the request as a guest of its project's commitments, when VMs are tracked and its flavor is in a group.
+    fn guest(&self, request: &Request) -> GuestLookup;
 
     /// Whether people will read why this request was decided as it was.
     fn remembers(&self, request: &Request) -> bool;

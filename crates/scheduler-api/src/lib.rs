@@ -19,7 +19,7 @@ pub mod tracking;
 mod web;
 pub mod wire;
 
-pub use backend::{Backend, Outcome};
+pub use backend::{Backend, GuestLookup, Outcome};
 pub use client::{Chosen, External, is_loopback_own};
 pub use forward::Forward;
 pub use role::Role;

@@ -1,6 +1,7 @@
 //! What is counted about requests and runs (document 22 section 9, document 60 section 11). It decides names and labels;
 //! all values of labels come from closed sets, or are bounded here.
 
+mod coverage;
 mod event_labels;
 mod runs;
 #[cfg(test)]
@@ -11,11 +12,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
-use berth_scheduler::{Answer, BuiltIn};
+use berth_scheduler::{Answer, BuiltIn, Request};
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 use prometheus::{HistogramVec, IntGauge};
 
+use crate::GuestLookup;
 use crate::server::PATH;
+use coverage::CoverageMetrics;
 use runs::RunMetrics;
 
 /// `cortex_scheduler_api_request_duration_seconds`.
@@ -103,6 +106,22 @@ pub const STEP_EVENTS: Metric = Metric {
     help: "What steps have reported; the last two labels are empty for events that do not have them.",
 };
 
+/// `cortex_nova_placement_total`.
+pub const PLACEMENTS: Metric = Metric {
+    name: "cortex_nova_placement_total",
+    kind: Kind::Counter,
+    labels: &["flavor_group", "intent", "cr_slot"],
+    help: "VMs that got a host, by what the commitments of their project do for them: no_cr, slot_missed, slot_used or error.",
+};
+/// `cortex_nova_no_host_found_total`.
+pub const NO_HOST: Metric = Metric {
+    name: "cortex_nova_no_host_found_total",
+    kind: Kind::Counter,
+    labels: &["cr_slot", "flavor_group", "intent"],
+    help: "Requests without a host, by what the commitments of their project could do for them: no_cr, cr_exhausted, \
+           slot_exhausted, slot_blocked or error.",
+};
+
 /// The default buckets of the reference's client library, in seconds.
 const SECONDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
@@ -112,6 +131,7 @@ pub struct ApiMetrics {
     duration: HistogramVec,
     in_flight: IntGauge,
     runs: RunMetrics,
+    coverage: CoverageMetrics,
 }
 
 impl ApiMetrics {
@@ -121,6 +141,7 @@ impl ApiMetrics {
             duration: metrics.histogram(&DURATION, &SECONDS)?,
             in_flight: metrics.gauge(&IN_FLIGHT)?.with_label_values::<&str>(&[]),
             runs: RunMetrics::register(metrics, scheduler)?,
+            coverage: CoverageMetrics::register(metrics)?,
         })
     }
 
@@ -139,6 +160,11 @@ impl ApiMetrics {
     /// A run had a result.
     pub(crate) fn ran(&self, pipeline: &str, answer: &Answer, took: Duration) {
         self.runs.ran(pipeline, answer, took);
+    }
+
+    /// A run had a result for a VM that may be a guest of commitments.
+    pub(crate) fn covered(&self, request: &Request, guest: &GuestLookup, answer: &Answer) {
+        self.coverage.covered(request, guest, answer);
     }
 }
 

@@ -6,14 +6,14 @@ use std::cmp::Reverse;
 use berth_capacity_view::View;
 use berth_core::{Bytes, HostName, SlotKey, VmId, reservation::Reservation};
 
-use crate::{Booking, Guest, Request};
+use crate::{Booking, Commitments, Guest, Request};
 
 /// The slot that the VM of a request is to be written into; nothing when a slot of the host expects it already.
 pub(crate) fn book(view: &View, request: &Request, guest: &Guest, host: &HostName) -> Option<Booking> {
     let vm = &request.instance;
     let options = &request.options;
     let refused = options.read_only || options.skip_committed_resource_tracking || request.instances > 1;
-    if refused || seat(view, vm, host).is_some() {
+    if refused || guest.commitments != Commitments::Left || seat(view, vm, host).is_some() {
         return None;
     }
     let slots = view.slots_of(&request.project, &guest.group).filter(|slot| slot.target_host.as_ref() == Some(host));
@@ -46,7 +46,7 @@ fn lists(view: &View, host: &HostName, vm: &VmId) -> bool {
 
 /// The memory of a slot that nobody is expected in or was booked for, apart from one VM's own booking. As for the block a
 /// VM that is there takes room in the first of its slots only (U35).
-fn remaining(view: &View, slot: &Reservation, own: &VmId) -> Bytes {
+pub(crate) fn remaining(view: &View, slot: &Reservation, own: &VmId) -> Bytes {
     let expected = slot.expected().filter(|(vm, _)| !counts_before(view, slot, vm));
     let expected: Bytes = expected.map(|(_, size)| size.memory.at_least_zero()).sum();
     let claims = slot.target_host.iter().flat_map(|host| view.claims_on(host));

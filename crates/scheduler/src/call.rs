@@ -6,7 +6,7 @@ use std::{fmt, time::Duration};
 
 use berth_core::{GroupName, HostName, Resources, SlotKey, VmId};
 
-use crate::{Decision, Explanation, Request};
+use crate::{Coverage, Decision, Explanation, Request};
 
 /// How answers to requests from outside are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub struct Call<'c> {
     pub now: Duration,
     /// A random number: the order of shuffled hosts follows from it.
     pub chance: u64,
-    /// The VM as a guest of a slot of its project; `None` when nothing is to be booked.
+    /// The VM as a guest of its project's commitments; `None` when its flavor is in no group, or nothing is tracked.
     pub guest: Option<&'c Guest>,
     /// The answer has the hosts one by one.
     pub explain: bool,
@@ -56,13 +56,26 @@ pub struct Call<'c> {
     pub stopwatch: Option<&'c dyn Stopwatch>,
 }
 
-/// A VM that may use a slot of its project (document 60 section 10.3).
+/// A VM of a flavor group, which commitments of its project may cover (document 60 section 10.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guest {
     /// The flavor group that its flavor is in.
     pub group: GroupName,
     /// Its size, from the data of the flavor group.
     pub size: Resources,
+    /// What the project has for it. Only what is left of commitments is booked.
+    pub commitments: Commitments,
+}
+
+/// What the commitments of a project have for a flavor group and a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Commitments {
+    /// The project has none that are in force.
+    None,
+    /// Its VMs use all of them.
+    UsedUp,
+    /// Something is left.
+    Left,
 }
 
 /// What a request is answered.
@@ -74,6 +87,8 @@ pub struct Answer {
     pub decision: Decision,
     /// The slot on the first host that the VM is to be written into.
     pub booking: Option<Booking>,
+    /// Whether the commitments of its project cover the VM; `None` for what is no guest and for a run that failed.
+    pub coverage: Option<Coverage>,
     /// The hosts one by one, when the call asks for it.
     pub explanation: Option<Explanation>,
     /// Slots of the waiting list that hold a host now: wake them.

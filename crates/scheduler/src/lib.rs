@@ -9,6 +9,7 @@ mod booking;
 mod built_in;
 mod call;
 mod columns;
+mod coverage;
 mod domain_names;
 mod engine;
 mod error;
@@ -41,7 +42,8 @@ mod trace;
 mod waiting;
 
 pub use built_in::{BuiltIn, Held, HostReport, Settings};
-pub use call::{Answer, AnswerSettings, Booking, Call, Guest, Stopwatch};
+pub use call::{Answer, AnswerSettings, Booking, Call, Commitments, Guest, Stopwatch};
+pub use coverage::Coverage;
 pub use domain_names::{DomainNames, NoDomainNames};
 pub use engine::Decision;
 pub use error::SchedulerError;

@@ -47,6 +47,11 @@ pub trait Scheduler: Send + Sync + 'static {
     #[must_use = "the slots must be woken"]
     fn settled(&self, key: &SlotKey) -> Vec<SlotKey>;
 
+    /// The slot does not look for a host any more, for example because it is frozen (U57): it leaves the waiting list,
+    /// and what was kept for it there is free. Returns the slots to wake, like [`applied`](Self::applied).
+    #[must_use = "the slots must be woken"]
+    fn withdraw(&self, key: &SlotKey) -> Vec<SlotKey>;
+
     /// Whether the host that the slot names is good for it (U54, repair of D10).
     fn verdict(&self, key: &SlotKey) -> Verdict;
 

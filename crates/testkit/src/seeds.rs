@@ -2,7 +2,8 @@
 //! see.
 
 use berth_crds::{
-    CommittedResource, Hypervisor, Knowledge, KnowledgeSpec, KnowledgeStatus,
+    CommittedResource, FlavorGroupCapacity, FlavorGroupCapacitySpec, Hypervisor, Knowledge, KnowledgeSpec,
+    KnowledgeStatus, ResourceType,
     conditions::{Status, ready_condition},
     names, testing,
 };
@@ -73,6 +74,29 @@ pub fn rejectable(uuid: &str, count: u64) -> CommittedResource {
     commitment
 }
 
+/// A confirmed commitment of so many cores that is tried again for ever.
+pub fn cores(uuid: &str, count: u64) -> CommittedResource {
+    let mut commitment = testing::commitment(uuid, &count.to_string());
+    commitment.spec.resource_type = ResourceType::Cores;
+    commitment
+}
+
+/// What says how many cores [`testing::GROUP`] has in a zone.
+pub fn capacity(zone: &str, cores: u64) -> FlavorGroupCapacity {
+    let (group, availability_zone) = (testing::GROUP.to_owned(), zone.to_owned());
+    let name = names::flavor_group_capacity(&group, zone);
+    let spec = FlavorGroupCapacitySpec { flavor_group: group, availability_zone };
+    let mut capacity = FlavorGroupCapacity::new(&name, spec);
+    let total = &mut capacity.status.get_or_insert_default().total_capacity;
+    total.insert(berth_crds::resources::CORES.to_owned(), cores.to_string().into());
+    capacity
+}
+
+/// The change of its status to so many cores.
+pub fn total_of_cores(cores: u64) -> Value {
+    json!({ "status": { "totalCapacity": { "cores": cores.to_string() } } })
+}
+
 /// An empty host with room for so many slots.
 pub fn host(name: &str, count: u64) -> Hypervisor {
     let mut host = testing::hypervisor(name, &slots(count), &(count * SLOT_CORES).to_string());
@@ -81,6 +105,14 @@ pub fn host(name: &str, count: u64) -> Hypervisor {
             hypervisor_type: "kvm".to_owned(),
             ..Default::default()
         });
+    }
+    host
+}
+
+/// The host with a condition Ready that is True: without one nobody looks whether it is over-booked.
+pub fn ready(mut host: Hypervisor, now: Timestamp) -> Hypervisor {
+    if let Some(status) = &mut host.status {
+        status.conditions = vec![ready_condition(Status::True, "ready", "", None, now)];
     }
     host
 }

@@ -9,11 +9,11 @@ use std::{
 
 use berth_cluster::{
     Clusters, Kind, ObjectKey, Store, Writer,
-    indexes::{COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES},
+    indexes::{CAPACITY_INDEXES, COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES},
     testing::{applied, deleted, filled},
 };
 use berth_core::{ClusterName, SlotKey};
-use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation, facts};
+use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Reservation, facts};
 use berth_scheduler::{BuiltIn, Scheduler, Settings, WakeSlots};
 use serde_json::Value;
 
@@ -30,6 +30,8 @@ pub struct Stores {
     pub hypervisors: Store<Hypervisor>,
     /// The flavor groups.
     pub knowledges: Store<Knowledge>,
+    /// How many cores the groups have in the zones.
+    pub capacities: Store<FlavorGroupCapacity>,
 }
 
 /// The keys that are to be looked at, each once, taken in their order.
@@ -87,6 +89,7 @@ impl World {
             reservations: filled(RESERVATION_INDEXES, &home, []),
             hypervisors: filled(HYPERVISOR_INDEXES, &home, []),
             knowledges: filled(&[], &home, []),
+            capacities: filled(CAPACITY_INDEXES, &home, []),
         };
         let world = Self {
             server: server.clone(),
@@ -106,6 +109,7 @@ impl World {
         let (server, stores, home) = (&self.server, &self.stores, ClusterName::home());
         *self.known() = server.version();
         server.all()?.into_iter().for_each(|object| applied(&stores.knowledges, &home, object));
+        server.all()?.into_iter().for_each(|object| applied(&stores.capacities, &home, object));
         server.all()?.into_iter().for_each(|object| applied(&stores.hypervisors, &home, object));
         server.all()?.into_iter().for_each(|object| applied(&stores.reservations, &home, object));
         server.all()?.into_iter().for_each(|object| applied(&stores.commitments, &home, object));
@@ -120,11 +124,18 @@ impl World {
             *known = event.version;
             let stores = &self.stores;
             tell(&stores.knowledges, &event)?;
+            tell(&stores.capacities, &event)?;
             tell(&stores.hypervisors, &event)?;
             tell(&stores.reservations, &event)?;
             tell(&stores.commitments, &event)?;
         }
         Ok(())
+    }
+
+    /// Asks for looks at commitments.
+    pub fn wake_commitments(&self) -> Arc<dyn Fn(&[ObjectKey]) + Send + Sync> {
+        let queue = self.commitments.clone();
+        Arc::new(move |keys: &[ObjectKey]| queue.wake_all(keys.iter().cloned()))
     }
 
     /// A writer whose answers go to `store`.

@@ -12,6 +12,36 @@ use super::ClusterArguments;
 pub enum Explain {
     /// What a host holds, what blocks it, and which flavors fit.
     Host(Box<HostArguments>),
+    /// Why a commitment is ready or not, where its slots are, and what happens next.
+    Commitment(Box<CommitmentArguments>),
+    /// Where a slot of a commitment is, why it is not elsewhere, and what happens next.
+    Slot(Box<SlotArguments>),
+}
+
+/// Arguments of `berth explain commitment`.
+#[derive(Debug, Args)]
+pub struct CommitmentArguments {
+    /// Name of the CommittedResource or UUID of the commitment; `cluster/name` when two clusters have it.
+    pub name: String,
+    /// Form of the answer.
+    #[arg(long, short, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+    /// Which clusters, and how they are configured.
+    #[command(flatten)]
+    pub clusters: ClusterArguments,
+}
+
+/// Arguments of `berth explain slot`.
+#[derive(Debug, Args)]
+pub struct SlotArguments {
+    /// Name of the Reservation; `cluster/name` when two clusters have it.
+    pub name: String,
+    /// Form of the answer.
+    #[arg(long, short, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+    /// Which clusters, and how they are configured.
+    #[command(flatten)]
+    pub clusters: ClusterArguments,
 }
 
 /// Arguments of `berth explain host`.

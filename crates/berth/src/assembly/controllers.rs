@@ -3,12 +3,19 @@
 use std::{collections::BTreeSet, error::Error, future::Future, pin::Pin, sync::Arc};
 
 use berth_cluster::{
-    Classified, Clusters, ControllerOptions, Events, Fence, FlavorGroupsCache, Kind, Next, ObjectKey, Pick, Routes,
-    Store, Wakeups, Writer, run, run_in_order,
+    Brake, BrakeParts, Classified, Clusters, ControllerOptions, Events, Fence, FlavorGroupsCache, Freezer, Kind, Next,
+    ObjectKey, Pick, Routes, Store, Wakeups, Writer, run, run_in_order,
 };
-use berth_committed_resource::{CommittedResourceController, Delays, Limits, Settings};
+use berth_committed_resource::{
+    CommittedResourceController, CoresBook, Delays, Limits, Settings,
+    orphans::{self, OrphanController, OrphanParts},
+};
 use berth_core::SlotKey;
-use berth_reservation::{Parts, ReservationController};
+use berth_reservation::{
+    Parts, ReservationController,
+    in_flight::{InFlightController, NoVmSizes},
+    oversubscription::OversubscriptionController,
+};
 use berth_scheduler::{NoDomainNames, PipelineChoice, WakeSlots};
 use berth_scheduler_api::{Chosen, pipelines::PipelineController};
 use berth_telemetry::{
@@ -19,7 +26,7 @@ use berth_telemetry::{
 use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
-use super::{Memory, OperatorMetrics};
+use super::{Memory, OperatorMetrics, relief};
 
 /// A name, and work that ends at the end of the process.
 pub type Work = (&'static str, Pin<Box<dyn Future<Output = ()> + Send>>);
@@ -60,6 +67,10 @@ pub struct Controllers {
     enabled: BTreeSet<Controller>,
     commitments: Arc<CommittedResourceController<Chosen, NoDomainNames>>,
     slots: Arc<ReservationController<Chosen, NoDomainNames>>,
+    orphans: Arc<OrphanController>,
+    /// Only if it is configured.
+    oversubscription: Option<Arc<OversubscriptionController>>,
+    in_flight: Arc<InFlightController<NoVmSizes>>,
     pipelines: Arc<PipelineController>,
 }
 
@@ -67,12 +78,27 @@ impl Controllers {
     /// Controllers that have not looked at anything.
     pub fn new(memory: &Memory, environment: &Environment<'_>) -> Self {
         let flavor_groups = FlavorGroupsCache::new(memory.stores.knowledges.clone());
+        let brake = brake(memory, environment);
+        let slots = Arc::new(slots(memory, environment, flavor_groups.clone(), brake.clone()));
         Self {
             enabled: environment.configuration.enabled_controllers.clone(),
-            commitments: Arc::new(commitments(memory, environment, flavor_groups.clone())),
-            slots: Arc::new(slots(memory, environment, flavor_groups)),
+            commitments: Arc::new(commitments(memory, environment, flavor_groups, brake.clone())),
+            oversubscription: relief::oversubscription(memory, environment, slots.evictions()),
+            in_flight: relief::in_flight(memory, environment),
+            slots,
+            orphans: Arc::new(orphaned(memory, environment, brake)),
             pipelines: Arc::new(pipeline_conditions(memory, environment)),
         }
+    }
+
+    /// The controller of commitments.
+    pub fn commitments(&self) -> &CommittedResourceController<Chosen, NoDomainNames> {
+        &self.commitments
+    }
+
+    /// The controller of slots.
+    pub fn slots(&self) -> &ReservationController<Chosen, NoDomainNames> {
+        &self.slots
     }
 
     /// The work of those that are enabled, until `stop`. To be begun when the stores have synced.
@@ -87,6 +113,10 @@ impl Controllers {
         let mut work = Vec::new();
         if self.enabled.contains(&Controller::CommittedResources) {
             work.extend(self.of_commitments(memory, &mut queueing));
+            work.extend(self.of_hosts(memory, &mut queueing));
+        }
+        if self.enabled.contains(&Controller::InFlight) {
+            work.push(self.of_in_flight(memory, &mut queueing));
         }
         if self.enabled.contains(&Controller::NovaPipelines) {
             work.push(self.of_pipelines(memory, &mut queueing));
@@ -94,7 +124,7 @@ impl Controllers {
         work
     }
 
-    fn of_commitments(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> [Work; 2] {
+    fn of_commitments(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> [Work; 3] {
         let controller = self.commitments.clone();
         let look = move |key| {
             let controller = controller.clone();
@@ -107,7 +137,37 @@ impl Controllers {
             async move { controller.look(key).await }
         };
         let slots = queueing.queue("commitment-reservation", &queues.slots, &stores.reservations, look);
-        [("the controller of commitments", commitments), ("the controller of slots", slots)]
+        let controller = self.orphans.clone();
+        let look = move |key| {
+            let controller = controller.clone();
+            async move { controller.look(key).await }
+        };
+        let orphans = queueing.queue("orphaned-slots", &queues.orphans, &stores.reservations, look);
+        [
+            ("the controller of commitments", commitments),
+            ("the controller of slots", slots),
+            ("the controller of orphaned slots", orphans),
+        ]
+    }
+
+    fn of_hosts(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> Option<Work> {
+        let controller = self.oversubscription.clone()?;
+        let look = move |key| {
+            let controller = controller.clone();
+            async move { controller.look(key).await }
+        };
+        let hosts = queueing.queue("host-oversubscription", &queues.hosts, &stores.hypervisors, look);
+        Some(("the controller of over-booked hosts", hosts))
+    }
+
+    fn of_in_flight(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> Work {
+        let controller = self.in_flight.clone();
+        let look = move |key| {
+            let controller = controller.clone();
+            async move { controller.look(key).await }
+        };
+        let flights = queueing.queue("inflight-reservation-controller", &queues.in_flight, &stores.reservations, look);
+        ("the controller of in-flight reservations", flights)
     }
 
     fn of_pipelines(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> Work {
@@ -168,6 +228,7 @@ fn commitments(
     memory: &Memory,
     environment: &Environment<'_>,
     flavor_groups: FlavorGroupsCache,
+    brake: Brake,
 ) -> CommittedResourceController<Chosen, NoDomainNames> {
     let stores = &memory.stores;
     CommittedResourceController {
@@ -176,6 +237,8 @@ fn commitments(
         hypervisors: stores.hypervisors.clone(),
         routes: environment.routes.clone(),
         flavor_groups,
+        freezer: freezer(memory, environment),
+        brake,
         scheduler: environment.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: environment.clock.clone(),
@@ -184,13 +247,21 @@ fn commitments(
         ids: environment.ids.clone(),
         settings: commitment_settings(environment.configuration),
         wake_slots: wake_slots(memory),
+        cores: cores(memory, environment),
     }
+}
+
+fn cores(memory: &Memory, environment: &Environment<'_>) -> Arc<CoresBook> {
+    let (stores, queues) = (&memory.stores, memory.queues.clone());
+    let wake = Arc::new(move |keys: &[ObjectKey]| queues.wake_commitments(keys));
+    Arc::new(CoresBook::new(stores.commitments.clone(), stores.capacities.clone(), environment.routes.clone(), wake))
 }
 
 fn slots(
     memory: &Memory,
     environment: &Environment<'_>,
     flavor_groups: FlavorGroupsCache,
+    brake: Brake,
 ) -> ReservationController<Chosen, NoDomainNames> {
     let stores = &memory.stores;
     ReservationController::new(Parts {
@@ -199,6 +270,8 @@ fn slots(
         hypervisors: stores.hypervisors.clone(),
         routes: environment.routes.clone(),
         flavor_groups,
+        freezer: freezer(memory, environment),
+        brake,
         scheduler: environment.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: environment.clock.clone(),
@@ -207,6 +280,37 @@ fn slots(
         ids: environment.ids.clone(),
         settings: slot_settings(environment.configuration),
         wake_slots: wake_slots(memory),
+    })
+}
+
+fn freezer(memory: &Memory, environment: &Environment<'_>) -> Freezer {
+    let stores = &memory.stores;
+    Freezer::new(environment.configuration.freeze.clone(), stores.commitments.clone(), stores.reservations.clone())
+}
+
+fn orphaned(memory: &Memory, environment: &Environment<'_>, brake: Brake) -> OrphanController {
+    let keys = &environment.configuration.reservation_controller;
+    OrphanController::new(OrphanParts {
+        reservations: environment.writer(&memory.stores.reservations),
+        commitments: memory.stores.commitments.clone(),
+        routes: environment.routes.clone(),
+        freezer: freezer(memory, environment),
+        brake,
+        clock: environment.clock.clone(),
+        events: environment.events.clone(),
+        delays: orphans::Delays { grace: keys.requeue_interval_grace_period, retry: keys.requeue_interval_retry },
+    })
+}
+
+/// The window is one for all controllers (D14).
+fn brake(memory: &Memory, environment: &Environment<'_>) -> Brake {
+    Brake::new(BrakeParts {
+        limit: environment.configuration.brake.clone(),
+        reservations: memory.stores.reservations.clone(),
+        knowledges: memory.stores.knowledges.clone(),
+        clock: environment.clock.clone(),
+        events: environment.events.clone(),
+        metrics: environment.metrics.cluster.brake.clone(),
     })
 }
 
@@ -250,6 +354,7 @@ fn slot_settings(configuration: &Configuration) -> berth_reservation::Settings {
             active: keys.requeue_interval_active,
             retry: keys.requeue_interval_retry,
             grace: keys.requeue_interval_grace_period,
+            allocation: keys.allocation_grace_period,
         },
         pipelines: pipelines(configuration),
     }

@@ -8,10 +8,14 @@ use berth_core::{
     Bytes, Cores, Resources, SlotKey,
     reservation::{Reservation, ReservationKind},
 };
-use berth_crds::{self as crds, CommittedResource, Hypervisor, Knowledge, Pipeline, facts, labels};
+use berth_crds::{
+    self as crds, CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, facts, labels,
+};
 use berth_scheduler::{BuiltIn, Scheduler};
 use berth_scheduler_api::pipelines::PipelineController;
 use serde_json::Value;
+
+use super::relief;
 
 /// The stores of the operator.
 #[derive(Clone)]
@@ -24,6 +28,8 @@ pub struct Stores {
     pub hypervisors: Store<Hypervisor>,
     /// The flavor groups.
     pub knowledges: Store<Knowledge>,
+    /// How many cores the groups have in the zones.
+    pub capacities: Store<FlavorGroupCapacity>,
     /// Pipelines; the kind need not be installed.
     pub pipelines: Store<Pipeline>,
 }
@@ -35,26 +41,40 @@ pub struct Queues {
     pub commitments: Arc<Wakeups>,
     /// Of the controller of slots.
     pub slots: Arc<Wakeups>,
+    /// Of the controller of slots without a commitment.
+    pub orphans: Arc<Wakeups>,
     /// Of the controller of pipelines.
     pub pipelines: Arc<Wakeups>,
+    /// Of the controller of over-booked hosts.
+    pub hosts: Arc<Wakeups>,
+    /// Of the controller of in-flight reservations.
+    pub in_flight: Arc<Wakeups>,
 }
 
 impl Default for Queues {
     fn default() -> Self {
-        Self { commitments: Wakeups::new(), slots: Wakeups::new(), pipelines: Wakeups::new() }
+        Self::of(Wakeups::new)
     }
 }
 
 impl Queues {
     /// Queues that collect nothing before their controllers run.
     pub(super) fn closed() -> Self {
-        Self { commitments: Wakeups::closed(), slots: Wakeups::closed(), pipelines: Wakeups::closed() }
+        Self::of(Wakeups::closed)
+    }
+
+    fn of(new: fn() -> Arc<Wakeups>) -> Self {
+        Self { commitments: new(), slots: new(), orphans: new(), pipelines: new(), hosts: new(), in_flight: new() }
     }
 
     pub(crate) fn wake_slots(&self, slots: &[SlotKey]) {
         for slot in slots {
             self.slots.wake(&object_key(slot));
         }
+    }
+
+    pub(super) fn wake_commitments(&self, keys: &[ObjectKey]) {
+        keys.iter().for_each(|key| self.commitments.wake(key));
     }
 }
 
@@ -64,7 +84,9 @@ pub(super) fn connect(stores: &Stores, scheduler: &Arc<BuiltIn>, queues: &Queues
     inform_of_reservations(stores, scheduler, queues);
     wake_commitments(stores, queues);
     wake_slots(stores, queues);
+    wake_orphans(stores, queues);
     wake_by_pipelines(stores, queues);
+    relief::wake(stores, queues);
 }
 
 /// The scheduler knows hosts by name. When several clusters have one of a name, that one counts which is in the cluster
@@ -111,6 +133,10 @@ fn wake_commitments(stores: &Stores, queues: &Queues) {
     stores.hypervisors.on_followed(move |cluster| wake_all(&queue, wake::by_cluster(cluster, &store)));
     let (queue, store) = (queues.commitments.clone(), stores.commitments.clone());
     stores.knowledges.on_change(move |change| wake_all(&queue, wake::by_knowledge(change, &store)));
+    let (queue, store) = (queues.commitments.clone(), stores.commitments.clone());
+    stores.capacities.on_change(move |change| wake_all(&queue, wake::by_capacity(change, &store)));
+    let (queue, store) = (queues.commitments.clone(), stores.commitments.clone());
+    stores.capacities.on_followed(move |cluster| wake_all(&queue, wake::by_cluster(cluster, &store)));
 }
 
 fn wake_slots(stores: &Stores, queues: &Queues) {
@@ -118,13 +144,28 @@ fn wake_slots(stores: &Stores, queues: &Queues) {
     let queue = queues.slots.clone();
     stores.reservations.on_change(move |change| wake_all(&queue, wake::by_reservation(change)));
     let (queue, store) = (queues.slots.clone(), stores.reservations.clone());
+    stores.commitments.on_change(move |change| wake_all(&queue, wake::by_commitment(change, &store)));
+    let (queue, store) = (queues.slots.clone(), stores.reservations.clone());
     stores.hypervisors.on_change(move |change: &Change<Hypervisor>| {
         wake_all(&queue, wake::by_hypervisor(change, &store));
     });
     let (queue, store) = (queues.slots.clone(), stores.reservations.clone());
     stores.hypervisors.on_followed(move |_| wake_all(&queue, wake::unplaced(&store)));
     let (queue, store) = (queues.slots.clone(), stores.reservations.clone());
-    stores.knowledges.on_change(move |_| wake_all(&queue, wake::unplaced(&store)));
+    stores.knowledges.on_change(move |_| {
+        wake_all(&queue, wake::unplaced(&store));
+        wake_all(&queue, wake::braked(&store));
+    });
+}
+
+fn wake_orphans(stores: &Stores, queues: &Queues) {
+    use berth_committed_resource::orphans::wake;
+    let (queue, store) = (queues.orphans.clone(), stores.commitments.clone());
+    stores.reservations.on_change(move |change| wake_all(&queue, wake::by_reservation(change, &store)));
+    let (queue, store) = (queues.orphans.clone(), stores.reservations.clone());
+    stores.commitments.on_change(move |change| wake_all(&queue, wake::by_commitment(change, &store)));
+    let (queue, store) = (queues.orphans.clone(), stores.reservations.clone());
+    stores.knowledges.on_change(move |_| wake_all(&queue, berth_reservation::wake::braked(&store)));
 }
 
 /// Other pipelines may find hosts for whoever waits, or can be used again at last: nothing else would wake them.
@@ -148,7 +189,7 @@ fn is_another(change: &Change<Pipeline>) -> bool {
     new.is_none() || version(&change.old) != new
 }
 
-fn wake_all(queue: &Wakeups, keys: impl IntoIterator<Item = ObjectKey>) {
+pub(super) fn wake_all(queue: &Wakeups, keys: impl IntoIterator<Item = ObjectKey>) {
     keys.into_iter().for_each(|key| queue.wake(&key));
 }
 

@@ -6,11 +6,11 @@ use berth_cluster::{
     Cluster, Clusters, Kind, RouteError, Routes, Store, StoreMetrics, feed, feed_optional, indexes, watch_conflicts,
 };
 use berth_core::ClusterName;
-use berth_crds::{CommittedResource, Hypervisor, Knowledge, Pipeline, Reservation};
+use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation};
 use berth_scheduler::{BuiltIn, Settings};
 use berth_scheduler_api::pipelines::PipelineLoader;
 use berth_telemetry::config;
-use futures::future::join4;
+use futures::future::join5;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -58,6 +58,7 @@ impl Memory {
             reservations: Store::new(indexes::RESERVATION_INDEXES),
             hypervisors: Store::new(indexes::HYPERVISOR_INDEXES),
             knowledges: Store::new(&[]),
+            capacities: Store::new(indexes::CAPACITY_INDEXES),
             pipelines: Store::new(&[]),
         };
         let scheduler = Arc::new(BuiltIn::new(scheduler));
@@ -77,7 +78,7 @@ impl Memory {
         stale_after: Duration,
         stop: &CancellationToken,
     ) -> Result<Vec<Work>, RouteError> {
-        let Stores { commitments, reservations, hypervisors, knowledges, .. } = &self.stores;
+        let Stores { commitments, reservations, hypervisors, knowledges, capacities, .. } = &self.stores;
         let conflicts = &metrics.cluster.conflicts;
         watch_conflicts(commitments, conflicts.clone());
         watch_conflicts(reservations, conflicts.clone());
@@ -87,6 +88,8 @@ impl Memory {
         work.extend(feeding.all::<Hypervisor>("the watch of hosts", hypervisors)?);
         work.extend(feeding.all::<Reservation>("the watch of reservations", reservations)?);
         work.extend(feeding.all::<CommittedResource>("the watch of commitments", commitments)?);
+        // Where no cluster is named for it, commitments of cores wait and say so; nobody else needs it.
+        work.extend(feeding.all::<FlavorGroupCapacity>("the watch of capacities", capacities).unwrap_or_default());
         work.extend(feeding.pipelines(&self.stores.pipelines, self.pipelines.follows_objects()));
         let upkeep = Upkeep { memory: self.clone(), stale_after, metrics: metrics.upkeep.clone() };
         work.push(("the upkeep of the scheduler", Box::pin(upkeep.work(stop.clone()))));
@@ -96,12 +99,13 @@ impl Memory {
     /// Waits until the first list of every kind in `cluster` that it serves is complete; of home also until the pipelines
     /// are those of the objects (ruling U23).
     pub async fn synced(&self, cluster: &ClusterName) {
-        let Stores { commitments, reservations, hypervisors, knowledges, .. } = &self.stores;
-        let all = join4(
+        let Stores { commitments, reservations, hypervisors, knowledges, capacities, .. } = &self.stores;
+        let all = join5(
             synced(commitments, cluster),
             synced(reservations, cluster),
             synced(hypervisors, cluster),
             synced(knowledges, cluster),
+            synced(capacities, cluster),
         );
         all.await;
         if *cluster == ClusterName::home() {
@@ -112,22 +116,28 @@ impl Memory {
     /// Reads everything anew (decision D10, take-over). After `patience` it goes on without the clusters that have not
     /// answered, which it gives: nothing is decided about their zones until they have.
     pub async fn read_anew(&self, patience: Duration) -> BTreeSet<ClusterName> {
-        let Stores { commitments, reservations, hypervisors, knowledges, .. } = &self.stores;
+        let Stores { commitments, reservations, hypervisors, knowledges, capacities, .. } = &self.stores;
         commitments.relist();
         reservations.relist();
         hypervisors.relist();
-        let all = join4(
+        capacities.relist();
+        let all = join5(
             commitments.all_followed(),
             reservations.all_followed(),
             hypervisors.all_followed(),
             knowledges.all_followed(),
+            capacities.all_followed(),
         );
         // Elapsed is no failure: the stores say themselves what they do not follow.
         let _ = timeout(patience, all).await;
-        [unfollowed(commitments), unfollowed(reservations), unfollowed(hypervisors), unfollowed(knowledges)]
-            .into_iter()
-            .flatten()
-            .collect()
+        let late = [
+            unfollowed(commitments),
+            unfollowed(reservations),
+            unfollowed(hypervisors),
+            unfollowed(knowledges),
+            unfollowed(capacities),
+        ];
+        late.into_iter().flatten().collect()
     }
 
     /// The monotonic time since this memory began: what the scheduler is told as "now".

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use berth_cluster::{ClusterMetrics, Routes};
-use berth_committed_resource::CommitmentMetrics;
+use berth_committed_resource::{CommitmentMetrics, orphans};
 use berth_http::metrics::HttpMetrics;
-use berth_reservation::ReservationMetrics;
+use berth_reservation::{ReservationMetrics, in_flight::InFlightMetrics, oversubscription::OversubscriptionMetrics};
 use berth_scheduler::BuiltIn;
 use berth_scheduler_api::{history::HistoryMetrics, metrics::ApiMetrics, tracking::BookingMetrics};
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
@@ -59,6 +59,10 @@ pub struct OperatorMetrics {
     pub commitments: CommitmentMetrics,
     /// The controller of slots.
     pub reservations: ReservationMetrics,
+    /// The controller of over-booked hosts.
+    pub oversubscription: OversubscriptionMetrics,
+    /// The controller of in-flight reservations.
+    pub in_flight: InFlightMetrics,
     /// The watch over the laws.
     pub laws: LawMetrics,
     /// The scheduler API.
@@ -79,11 +83,14 @@ impl OperatorMetrics {
         metrics.computed(&BUILD, move || vec![(version.clone(), 1.0)])?;
         scheduler_metrics(metrics, scheduler)?;
         pipelines.register(metrics)?;
+        orphans::register(metrics, stores.commitments.clone(), stores.reservations.clone())?;
         Ok(Self {
             cluster: ClusterMetrics::register(metrics)?,
             http: HttpMetrics::register(metrics)?,
             commitments: CommitmentMetrics::register(metrics, stores.commitments.clone())?,
             reservations: ReservationMetrics::register(metrics, &stores.reservations)?,
+            oversubscription: OversubscriptionMetrics::register(metrics)?,
+            in_flight: InFlightMetrics::register(metrics)?,
             laws: LawMetrics::register(metrics)?,
             api: ApiMetrics::register(metrics, scheduler)?,
             bookings: BookingMetrics::register(metrics)?,

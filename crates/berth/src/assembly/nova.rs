@@ -7,9 +7,9 @@ use std::sync::{
 };
 
 use berth_cluster::{FlavorGroupsCache, Leadership, Store};
-use berth_scheduler::{BuiltIn, Guest, Request};
+use berth_scheduler::{BuiltIn, Request};
 use berth_scheduler_api::{
-    Backend, Outcome, Role,
+    Backend, GuestLookup, Outcome, Role,
     history::{Histories, HistoryParts},
     tracking::{BookingParts, Bookings, Guests},
 };
@@ -123,7 +123,7 @@ impl Backend for Nova {
         None
     }
 
-    fn guest(&self, request: &Request) -> Option<Guest> {
+    fn guest(&self, request: &Request) -> GuestLookup {
         self.guests.guest(request)
     }
 

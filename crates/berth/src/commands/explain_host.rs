@@ -41,11 +41,7 @@ pub(super) fn run(arguments: &HostArguments) -> Result<(), Error> {
 /// A host of a cluster that is missing is not known either.
 fn unknown(name: &str, look: &Look) -> Error {
     let names = look.memory.scheduler.host_names();
-    let mut hint = similar::hint(name, names.iter().map(HostName::as_str));
-    for missing in &look.missing {
-        hint.push_str("; could not be read: cluster ");
-        hint.push_str(&missing.cluster);
-    }
+    let hint = similar::hint(name, names.iter().map(HostName::as_str)) + &look.unread_clusters();
     Error::Unknown { what: "host", name: name.to_owned(), hint }
 }
 

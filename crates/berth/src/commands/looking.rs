@@ -2,9 +2,12 @@
 //! once and put where the operator would put it. It decides what happens when a cluster does not answer: nothing works
 //! without home, a remote is named as missing.
 
-use berth_cluster::{Cluster, Clusters, FlavorGroupsCache, Kind, KnownFlavorGroups, Listed, ReadError, Routes, Store};
-use berth_core::ClusterName;
-use berth_crds::{Hypervisor, Knowledge, Pipeline, Reservation};
+use berth_cluster::{
+    Cluster, Clusters, FlavorGroupsCache, Kind, KnownFlavorGroups, Listed, ReadError, Routes, Store,
+    indexes::COMMITMENT_BY_UUID, leave_out,
+};
+use berth_core::{ClusterName, CommitmentUuid};
+use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation};
 use berth_telemetry::{
     config::{self, Configuration, Files},
     logs::{self, Format, Wanted},
@@ -23,9 +26,20 @@ use crate::{
 /// What is known only to the operator, as a line for people.
 pub(super) const UNSEEN: &str = "Not seen: what the operator has decided within the last seconds and not written yet.";
 
+/// What is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// What the scheduler decides on.
+    Hosts,
+    /// That, and what the controllers decide on.
+    Commitments,
+}
+
 /// What there was.
 pub(super) struct Look {
     pub(super) configuration: Configuration,
+    pub(super) clusters: Clusters,
+    pub(super) routes: Routes,
     /// The stores and the scheduler, filled.
     pub(super) memory: Memory,
     /// The clusters that could not be read.
@@ -60,21 +74,28 @@ pub(super) fn configured(arguments: &ClusterArguments) -> Result<Configuration, 
     Ok(loaded.configuration)
 }
 
-/// Reads everything once.
+/// Reads everything once that the scheduler decides on.
 pub(super) fn look(arguments: &ClusterArguments, configuration: Configuration) -> Result<Look, Error> {
-    let runtime = runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|source| Error::Runtime { source })?;
-    runtime.block_on(look_around(arguments, configuration))
+    within(look_around(arguments, configuration, Scope::Hosts))
 }
 
-async fn look_around(arguments: &ClusterArguments, configuration: Configuration) -> Result<Look, Error> {
-    let routes = Routes::new(&configuration.api_servers);
-    let memory = Memory::new(settings(&configuration), &routes);
+/// Runs something to its end.
+pub(super) fn within<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|source| Error::Runtime { source })?;
+    runtime.block_on(work)
+}
+
+/// Goes to all clusters and reads everything once.
+pub(super) async fn look_around(
+    arguments: &ClusterArguments,
+    configuration: Configuration,
+    scope: Scope,
+) -> Result<Look, Error> {
     let agent = user_agent(&configuration);
     let kubeconfig = arguments.kubeconfig.as_deref();
     let clusters = Cluster::connect_all(kubeconfig, &agent, &configuration.api_servers).await?;
-    let missing = fill(&clusters, &routes, &memory, &configuration).await?;
-    Ok(Look { configuration, memory, missing })
+    Look::read(clusters, configuration, scope).await
 }
 
 /// Those of the operator, but nothing is shuffled: people want to see the order of the weights.
@@ -91,20 +112,48 @@ async fn fill(
     routes: &Routes,
     memory: &Memory,
     configuration: &Configuration,
+    scope: Scope,
 ) -> Result<Vec<Missing>, Error> {
     let zones = configuration.api_servers.remotes.iter().map(|remote| remote.zone().map(str::to_owned)).chain([None]);
-    let reading = clusters.iter().map(|cluster| Contents::read(cluster, routes));
+    let reading = clusters.iter().map(|cluster| Contents::read(cluster, routes, scope));
     let mut missing = Vec::new();
     for ((cluster, zone), contents) in clusters.iter().zip(zones).zip(join_all(reading).await) {
         match contents {
             Ok(contents) => contents.fill(memory),
             Err(error) if cluster.name == ClusterName::home() => return Err(error.into()),
             Err(ReadError { cluster, kind, why, .. }) => {
-                missing.push(Missing { cluster: cluster.to_string(), zone, why: format!("{kind}: {why}") });
+                let why = format!("{kind}: {why}");
+                unread(&cluster, routes, memory, &why);
+                missing.push(Missing { cluster: cluster.to_string(), zone, why });
             }
         }
     }
     Ok(missing)
+}
+
+/// The stores know that they do not know the cluster.
+fn unread(cluster: &ClusterName, routes: &Routes, memory: &Memory, why: &str) {
+    let stores = &memory.stores;
+    let unread = Unread { cluster, routes, why };
+    unread.one(&stores.hypervisors);
+    unread.one(&stores.reservations);
+    unread.one(&stores.commitments);
+    unread.one(&stores.knowledges);
+    unread.one(&stores.capacities);
+}
+
+struct Unread<'a> {
+    cluster: &'a ClusterName,
+    routes: &'a Routes,
+    why: &'a str,
+}
+
+impl Unread<'_> {
+    fn one<K: Kind>(&self, store: &Store<K>) {
+        if self.routes.serves::<K>(self.cluster) {
+            leave_out(store, self.cluster, self.why);
+        }
+    }
 }
 
 /// Everything of one cluster.
@@ -113,17 +162,21 @@ struct Contents {
     reservations: Option<Listed<Reservation>>,
     knowledges: Option<Listed<Knowledge>>,
     pipelines: Option<Listed<Pipeline>>,
+    commitments: Option<Listed<CommittedResource>>,
+    capacities: Option<Listed<FlavorGroupCapacity>>,
 }
 
 impl Contents {
-    async fn read(cluster: &Cluster, routes: &Routes) -> Result<Self, ReadError> {
-        let (hosts, reservations, knowledges, pipelines) = try_join!(
+    async fn read(cluster: &Cluster, routes: &Routes, scope: Scope) -> Result<Self, ReadError> {
+        let (hosts, reservations, knowledges, pipelines, commitments, capacities) = try_join!(
             one::<Hypervisor>(cluster, routes),
             one::<Reservation>(cluster, routes),
             one::<Knowledge>(cluster, routes),
             optional(one::<Pipeline>(cluster, routes)),
+            within_scope(scope, one::<CommittedResource>(cluster, routes)),
+            within_scope(scope, one::<FlavorGroupCapacity>(cluster, routes)),
         )?;
-        Ok(Self { hosts, reservations, knowledges, pipelines })
+        Ok(Self { hosts, reservations, knowledges, pipelines, commitments, capacities })
     }
 
     fn fill(self, memory: &Memory) {
@@ -132,11 +185,21 @@ impl Contents {
         into(self.knowledges, &stores.knowledges);
         into(self.hosts, &stores.hypervisors);
         into(self.reservations, &stores.reservations);
+        into(self.capacities, &stores.capacities);
+        into(self.commitments, &stores.commitments);
     }
 }
 
 async fn one<K: Kind>(cluster: &Cluster, routes: &Routes) -> Result<Option<Listed<K>>, ReadError> {
     if routes.serves::<K>(&cluster.name) { Listed::read(cluster).await.map(Some) } else { Ok(None) }
+}
+
+/// A kind that only the controllers decide on.
+async fn within_scope<K>(
+    scope: Scope,
+    reading: impl Future<Output = Result<Option<Listed<K>>, ReadError>>,
+) -> Result<Option<Listed<K>>, ReadError> {
+    if scope == Scope::Commitments { reading.await } else { Ok(None) }
 }
 
 /// A kind that need not be installed.
@@ -156,9 +219,28 @@ fn into<K: Kind>(listed: Option<Listed<K>>, store: &Store<K>) {
 }
 
 impl Look {
+    /// Reads everything once.
+    pub(super) async fn read(clusters: Clusters, configuration: Configuration, scope: Scope) -> Result<Self, Error> {
+        let routes = Routes::new(&configuration.api_servers);
+        let memory = Memory::new(settings(&configuration), &routes);
+        let missing = fill(&clusters, &routes, &memory, &configuration, scope).await?;
+        Ok(Self { configuration, clusters, routes, memory, missing })
+    }
+
     /// The flavor groups, if they can be read.
     pub(super) fn flavor_groups(&self) -> Result<KnownFlavorGroups, berth_cluster::FlavorGroupsError> {
         FlavorGroupsCache::new(self.memory.stores.knowledges.clone()).get()
+    }
+
+    /// The name of the object of a commitment, or the UUID where there is none.
+    pub(super) fn commitment_name(&self, uuid: &CommitmentUuid) -> String {
+        let found = self.memory.stores.commitments.select(&COMMITMENT_BY_UUID, uuid.as_str());
+        found.first().map_or_else(|| uuid.to_string(), |entry| entry.key.name.to_string())
+    }
+
+    /// The end of a text about a name that nobody knows: it may be that of an object that could not be read.
+    pub(super) fn unread_clusters(&self) -> String {
+        self.missing.iter().map(|missing| format!("; could not be read: cluster {}", missing.cluster)).collect()
     }
 
     /// The lines above everything else.

@@ -95,8 +95,8 @@ async fn tell_pipelines(memory: Memory, component: Component, parts: Parts) {
 }
 
 /// Who finds hosts for slots (D4): a URL that leads back to this process means the scheduler in it (U46).
-pub(super) fn scheduler(
-    arguments: &OperatorArguments,
+pub(crate) fn scheduler(
+    api_bind_address: &str,
     configuration: &Configuration,
     memory: &Memory,
 ) -> Result<Chosen, Error> {
@@ -105,7 +105,7 @@ pub(super) fn scheduler(
     let SchedulerUrl::External(url) = &keys.scheduler else {
         return Ok(Chosen::BuiltIn(own));
     };
-    let port = Address::from_flag(&arguments.api_bind_address)?.map_or(PORT, |address| address.port);
+    let port = Address::from_flag(api_bind_address)?.map_or(PORT, |address| address.port);
     if is_loopback_own(url, port) {
         info!(url, "schedulerURL points at this process: the built-in scheduler is used");
         return Ok(Chosen::BuiltIn(own));

@@ -3,7 +3,7 @@
 
 use berth_cluster::{Kind, Need, Routes, Verb};
 use berth_core::ClusterName;
-use berth_crds::{CommittedResource, History, Hypervisor, Knowledge, Pipeline, Reservation};
+use berth_crds::{CommittedResource, FlavorGroupCapacity, History, Hypervisor, Knowledge, Pipeline, Reservation};
 use berth_telemetry::config::{Configuration, Controller, Pipelines};
 use tracing::{info, warn};
 
@@ -42,6 +42,7 @@ pub(super) fn needs(configuration: &Configuration, routes: &Routes, cluster: &Cl
         serves.one::<Reservation>(|| vec![Need::kind::<Reservation>(Verb::READ)]),
         serves.one::<Hypervisor>(|| vec![Need::kind::<Hypervisor>(Verb::READ)]),
         serves.one::<Knowledge>(|| vec![Need::kind::<Knowledge>(Verb::READ)]),
+        serves.one::<FlavorGroupCapacity>(|| vec![Need::kind::<FlavorGroupCapacity>(Verb::READ)]),
     ]
     .concat();
     if configuration.enabled_controllers.contains(&Controller::CommittedResources) {

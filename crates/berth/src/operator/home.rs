@@ -27,8 +27,9 @@ pub(super) async fn watch(stores: Stores, component: Component, stop: Cancellati
     }
 }
 
-fn unfollowed(Stores { commitments, reservations, hypervisors, knowledges, pipelines }: &Stores) -> Vec<String> {
-    let all = [one(commitments), one(reservations), one(hypervisors), one(knowledges), one(pipelines)];
+fn unfollowed(stores: &Stores) -> Vec<String> {
+    let Stores { commitments, reservations, hypervisors, knowledges, capacities, pipelines } = stores;
+    let all = [one(commitments), one(reservations), one(hypervisors), one(knowledges), one(capacities), one(pipelines)];
     all.into_iter().flatten().collect()
 }
 

@@ -31,7 +31,7 @@ pub(super) async fn watch(
 }
 
 fn impairment(cluster: &ClusterName, stores: &Stores, fitness: &Fitness) -> Option<String> {
-    let Stores { commitments, reservations, hypervisors, knowledges, .. } = stores;
+    let Stores { commitments, reservations, hypervisors, knowledges, capacities, .. } = stores;
     let unfit = fitness.problems_of(cluster);
     unfit
         .into_iter()
@@ -40,6 +40,7 @@ fn impairment(cluster: &ClusterName, stores: &Stores, fitness: &Fitness) -> Opti
         .or_else(|| unfollowed(hypervisors, cluster))
         .or_else(|| unfollowed(commitments, cluster))
         .or_else(|| unfollowed(knowledges, cluster))
+        .or_else(|| unfollowed(capacities, cluster))
 }
 
 fn unfollowed<K: Kind>(store: &Store<K>, cluster: &ClusterName) -> Option<String> {

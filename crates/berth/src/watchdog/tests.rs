@@ -31,6 +31,7 @@ impl World {
             reservations: filled(RESERVATION_INDEXES, &home(), [slot(1)]),
             hypervisors: filled(HYPERVISOR_INDEXES, &home(), []),
             knowledges: filled(&[], &home(), []),
+            capacities: filled(&[], &home(), []),
             pipelines: filled(&[], &home(), []),
         };
         let registry = Metrics::new(&BTreeMap::new()).unwrap();

@@ -16,9 +16,9 @@ use axum::{
     response::Response,
 };
 use berth::assembly::{Deciding, Environment, Memory, Nova, Work};
-use berth_scheduler::{Booking, BuiltIn, Guest};
+use berth_scheduler::{Booking, BuiltIn};
 use berth_scheduler_api::{
-    Backend, Outcome, Role,
+    Backend, GuestLookup, Outcome, Role,
     server::{Api, ApiLimits, DEADLINE_MS, FORWARDED, Forwarder, PATH, Surroundings, router},
 };
 use berth_testkit::{Gate, Random};
@@ -151,7 +151,7 @@ impl Backend for Noted {
         self.nova.not_ready()
     }
 
-    fn guest(&self, request: &berth_scheduler::Request) -> Option<Guest> {
+    fn guest(&self, request: &berth_scheduler::Request) -> GuestLookup {
         self.nova.guest(request)
     }
 

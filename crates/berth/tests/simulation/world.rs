@@ -41,6 +41,8 @@ pub struct World {
     began: Instant,
     /// The flavors of the group that VMs of the project have.
     pub flavors: &'static [&'static str],
+    /// Now and then somebody moves a VM without asking for a host.
+    pub forced: bool,
     configuration: Configuration,
     routes: Routes,
 }
@@ -78,6 +80,7 @@ impl World {
             nova: Nova::default(),
             began: Instant::now(),
             flavors: nova::ANY,
+            forced: true,
             configuration,
             routes,
         };
@@ -153,6 +156,7 @@ impl World {
             network: self.network.clone(),
             began: self.began,
             flavors: self.flavors,
+            forced: self.forced,
         }
     }
 

@@ -101,6 +101,11 @@ impl Fence {
         Self::default()
     }
 
+    /// For a process that only looks: it never leads, so nothing is ever written.
+    pub fn closed() -> Self {
+        Self::of(Arc::new(Term::new()))
+    }
+
     pub(super) fn of(term: Arc<Term>) -> Self {
         Self { term: Some(term) }
     }
@@ -164,6 +169,6 @@ mod tests {
         lose();
         assert_eq!(fence.clone().check(), Err(NotLeader));
         advance(Duration::from_secs(3600)).await;
-        assert_eq!(Fence::open().check(), Ok(()));
+        assert_eq!((Fence::open().check(), Fence::closed().check()), (Ok(()), Err(NotLeader)));
     }
 }

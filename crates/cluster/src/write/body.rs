@@ -15,10 +15,14 @@ pub(super) fn main<K: Kind>(old: &K, new: &K, guard: Guard) -> Result<Option<Val
     Ok(Some(patch))
 }
 
-/// The merge patch of `/status`; `None` if nothing differs.
-pub(super) fn status<K: Kind>(old: &K, new: &K) -> Result<Option<Value>, String> {
+/// The merge patch of `/status`; `None` if nothing differs. The API server does not look at a uid in it.
+pub(super) fn status<K: Kind>(old: &K, new: &K, guard: Guard) -> Result<Option<Value>, String> {
     let status = |object| json_of(object).map(|mut all| json!({ "status": all.remove("status") }));
-    Ok(difference(&status(old)?, &status(new)?))
+    let Some(mut patch) = difference(&status(old)?, &status(new)?) else { return Ok(None) };
+    if guard == Guard::Version {
+        merge_into(&mut patch, "metadata", precondition(old.meta(), guard)?);
+    }
+    Ok(Some(patch))
 }
 
 /// The merge patch that sets the finalizers of `seen`.

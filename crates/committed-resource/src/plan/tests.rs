@@ -27,6 +27,7 @@ pub(crate) fn facts(amount: &str, slots: Vec<Slot>) -> Facts {
         spec: spec(amount),
         accepted: None,
         ready: None,
+        frozen: None,
         belongs_to: None,
         belongs_unread: None,
         served_instead: None,
@@ -39,6 +40,7 @@ pub(crate) fn facts(amount: &str, slots: Vec<Slot>) -> Facts {
         outdated: None,
         room: BTreeMap::new(),
         shortage: None,
+        capacity: crate::cores::Capacity::NoObject,
     }
 }
 
@@ -141,6 +143,10 @@ impl Scheduler for Room {
     fn in_doubt(&self, _: &SlotKey) {}
 
     fn settled(&self, _: &SlotKey) -> Vec<SlotKey> {
+        Vec::new()
+    }
+
+    fn withdraw(&self, _: &SlotKey) -> Vec<SlotKey> {
         Vec::new()
     }
 
@@ -405,15 +411,6 @@ fn document_20_section_8_3_a_rejected_spec_leaves_what_was_accepted() {
     assert_eq!(names(&without), (2, 0, 0), "nothing was accepted before");
     let unreadable = planned(&Facts { groups: Err("no".to_owned()), ..facts });
     assert_eq!(unreadable.slots, plan.slots, "document 20 section 19 no. 4: what was accepted stays");
-}
-
-#[test]
-fn u56_cores_wait_for_capacity_data_and_stay_accepted() {
-    let mut facts = facts("40", vec![]);
-    facts.spec.resource = ResourceType::Cores;
-    assert_eq!(planned(&facts).course, Course::Hindered("waiting for capacity data".to_owned()));
-    facts.ready = Some(said(ConditionStatus::True, Reason::Accepted, "", 0));
-    assert_eq!(planned(&facts).course, Course::Settled);
 }
 
 #[test]

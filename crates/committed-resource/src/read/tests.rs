@@ -2,7 +2,8 @@ use berth_cluster::{
     indexes::{COMMITMENT_INDEXES, RESERVATION_INDEXES},
     testing::{applied, failing, filled},
 };
-use berth_crds::testing;
+use berth_crds::{names, testing};
+use berth_telemetry::config::Freeze;
 
 use super::*;
 use crate::plan::tests::Room;
@@ -16,13 +17,16 @@ fn remote() -> ClusterName {
 /// What a commitment at home knows of a slot of its UUID in the remote.
 fn held_in_remote(commitments: &Store<CommittedResource>) -> Holding {
     applied(commitments, &ClusterName::home(), testing::commitment(UUID, "480Gi"));
+    let reservations = filled(RESERVATION_INDEXES, &remote(), [testing::slot(UUID, 0)]);
     let reader = Reader {
         commitments,
-        reservations: &filled(RESERVATION_INDEXES, &remote(), [testing::slot(UUID, 0)]),
+        reservations: &reservations,
+        freezer: &Freezer::new(Freeze::default(), commitments.clone(), reservations.clone()),
         hypervisors: &Store::new(&[]),
         flavor_groups: &FlavorGroupsCache::new(Store::new(&[])),
         scheduler: &Room::of(0),
         routes: &Routes::home_only(),
+        cores: &CoresBook::new(commitments.clone(), Store::new(&[]), Routes::home_only(), Arc::new(|_| ())),
     };
     let key = ObjectKey::new(ClusterName::home(), names::commitment(UUID));
     reader.facts(&key, &commitments.get(&key).unwrap()).holdings[&remote()].clone()

@@ -1,3 +1,5 @@
+mod documents;
+
 use berth_core::{
     host::ConditionStatus,
     slot::Slot,
@@ -41,7 +43,7 @@ fn reserving(message: &str) -> Says {
 }
 
 #[test]
-fn all_slots_in_force_is_accepted_and_looked_at_again_after_the_end() {
+fn document_20_section_19_no_2_all_slots_in_force_is_accepted_and_looked_at_again_after_the_end() {
     let mut after = facts("60Gi", vec![slot(0, 60, 15, Some("h"))]);
     after.spec.end = Some(at(100));
     let decided = decided(&mut after, &Room::of(0));
@@ -51,7 +53,7 @@ fn all_slots_in_force_is_accepted_and_looked_at_again_after_the_end() {
 }
 
 #[test]
-fn slots_on_their_way_are_waited_for_with_a_timed_look() {
+fn document_20_section_19_no_12_slots_on_their_way_are_waited_for_with_a_timed_look() {
     let mut on_the_way = slot(0, 60, 15, Some("h"));
     (on_the_way.ready, on_the_way.status_host) = (None, None);
     let mut after = facts("60Gi", vec![on_the_way]);
@@ -193,7 +195,7 @@ fn what_is_over_stays_over_while_its_slots_cannot_be_read() {
 }
 
 #[test]
-fn acceptance_takes_a_copy_of_the_spec() {
+fn document_20_section_8_2_acceptance_takes_a_copy_of_the_spec() {
     let says = Says { ready: true, ..Says::no(Reason::Accepted, texts::RESERVED) };
     let object = object(&json!({}));
     let first = status(&object, &says, now());
@@ -220,7 +222,7 @@ fn u52_a_detail_alone_is_no_reason_to_write() {
 }
 
 #[test]
-fn u38_transition_time_moves_with_the_reason_and_with_recovery() {
+fn document_20_section_9_3_with_u38_transition_time_moves_with_the_reason_and_with_recovery() {
     let since = |status: &CommittedResourceStatus| status.conditions[0].last_transition_time.0;
     let step = |old: CommittedResourceStatus, says: &Says, seconds| {
         status(&CommittedResource { status: Some(old), ..object(&json!({})) }, says, at(seconds))

@@ -4,9 +4,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use berth_cluster::{Class, Classified, Events, FlavorGroupsCache, Next, ObjectKey, Routes};
+use berth_cluster::{
+    Brake, BrakeParts, Class, Classified, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Routes,
+};
 use berth_committed_resource::{
-    CommitmentMetrics, CommittedResourceController, Delays, Error, Limits, Settings, wake as commitment_wake,
+    CommitmentMetrics, CommittedResourceController, CoresBook, Delays, Error, Limits, Settings, wake as commitment_wake,
 };
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Condition, Reservation, conditions, names};
@@ -14,6 +16,7 @@ use berth_reservation::{Parts, ReservationController, ReservationMetrics, wake a
 use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
 use berth_telemetry::{
     clock::{Clock, TokioClock},
+    config,
     ids::FreshIds,
     metrics::Metrics,
 };
@@ -73,7 +76,9 @@ impl Process {
         let world = World::new(server);
         wake_commitments(&world);
         wake_slots(&world);
-        let (commitments, slots) = (commitments(&world, clock), slots(&world, clock));
+        let brake = brake(&world, clock);
+        let commitments = commitments(&world, clock, brake.clone());
+        let slots = slots(&world, clock, brake);
         world.list().unwrap();
         Self { world, commitments, slots }
     }
@@ -186,15 +191,22 @@ fn wake_commitments(world: &World) {
     stores.reservations.on_change(move |change| queue.wake_all(commitment_wake::by_reservation(change, &store)));
     let (queue, store) = (world.commitments.clone(), world.stores.commitments.clone());
     stores.knowledges.on_change(move |change| queue.wake_all(commitment_wake::by_knowledge(change, &store)));
+    let (queue, store) = (world.commitments.clone(), world.stores.commitments.clone());
+    stores.capacities.on_change(move |change| queue.wake_all(commitment_wake::by_capacity(change, &store)));
 }
 
 fn wake_slots(world: &World) {
     let (queue, stores) = (world.slots.clone(), &world.stores);
     stores.reservations.on_change(move |change| queue.wake_all(slot_wake::by_reservation(change)));
     let (queue, store) = (world.slots.clone(), stores.reservations.clone());
+    stores.commitments.on_change(move |change| queue.wake_all(slot_wake::by_commitment(change, &store)));
+    let (queue, store) = (world.slots.clone(), stores.reservations.clone());
     stores.hypervisors.on_change(move |change| queue.wake_all(slot_wake::by_hypervisor(change, &store)));
     let (queue, store) = (world.slots.clone(), stores.reservations.clone());
-    stores.knowledges.on_change(move |_| queue.wake_all(slot_wake::unplaced(&store)));
+    stores.knowledges.on_change(move |_| {
+        queue.wake_all(slot_wake::unplaced(&store));
+        queue.wake_all(slot_wake::braked(&store));
+    });
 }
 
 fn metrics() -> Metrics {
@@ -206,7 +218,11 @@ fn events(world: &World) -> Events {
     Events::new(&world.clusters, None, counted, CancellationToken::new()).0
 }
 
-fn commitments(world: &World, clock: &Arc<dyn Clock>) -> CommittedResourceController<BuiltIn, NoDomainNames> {
+fn commitments(
+    world: &World,
+    clock: &Arc<dyn Clock>,
+    brake: Brake,
+) -> CommittedResourceController<BuiltIn, NoDomainNames> {
     let stores = &world.stores;
     CommittedResourceController {
         commitments: world.writer(&stores.commitments),
@@ -215,6 +231,8 @@ fn commitments(world: &World, clock: &Arc<dyn Clock>) -> CommittedResourceContro
         routes: Routes::home_only(),
         ids: FreshIds::counted(),
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
+        freezer: freezer(world),
+        brake,
         scheduler: world.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: clock.clone(),
@@ -226,10 +244,16 @@ fn commitments(world: &World, clock: &Arc<dyn Clock>) -> CommittedResourceContro
             pipelines: PipelineChoice::default(),
         },
         wake_slots: world.wake_slots(),
+        cores: Arc::new(CoresBook::new(
+            stores.commitments.clone(),
+            stores.capacities.clone(),
+            Routes::home_only(),
+            world.wake_commitments(),
+        )),
     }
 }
 
-fn slots(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn, NoDomainNames> {
+fn slots(world: &World, clock: &Arc<dyn Clock>, brake: Brake) -> ReservationController<BuiltIn, NoDomainNames> {
     let stores = &world.stores;
     ReservationController::new(Parts {
         reservations: world.writer(&stores.reservations),
@@ -238,6 +262,8 @@ fn slots(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn
         routes: Routes::home_only(),
         ids: FreshIds::counted(),
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
+        freezer: freezer(world),
+        brake,
         scheduler: world.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: clock.clone(),
@@ -246,6 +272,7 @@ fn slots(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn
         settings: berth_reservation::Settings {
             delays: berth_reservation::Delays {
                 active: Duration::from_secs(300),
+                allocation: Duration::from_secs(900),
                 retry: Duration::from_secs(60),
                 grace: Duration::from_secs(900),
             },
@@ -253,4 +280,22 @@ fn slots(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn
         },
         wake_slots: world.wake_slots(),
     })
+}
+
+/// The brake as it is without any configuration.
+pub fn brake(world: &World, clock: &Arc<dyn Clock>) -> Brake {
+    let all = berth_cluster::ClusterMetrics::register(&Metrics::new(&[].into()).unwrap()).unwrap();
+    Brake::new(BrakeParts {
+        limit: config::Brake::default(),
+        reservations: world.stores.reservations.clone(),
+        knowledges: world.stores.knowledges.clone(),
+        clock: clock.clone(),
+        events: Events::new(&world.clusters, None, all.events, CancellationToken::new()).0,
+        metrics: all.brake,
+    })
+}
+
+/// Nothing is frozen but by the annotation.
+fn freezer(world: &World) -> Freezer {
+    Freezer::new(config::Freeze::default(), world.stores.commitments.clone(), world.stores.reservations.clone())
 }

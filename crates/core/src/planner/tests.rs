@@ -119,6 +119,43 @@ fn document_20_section_12_11_example_9() {
     assert_eq!(error, "commitment would create 4 new reservation slots, exceeds limit of 3");
 }
 
+/// The largest flavor that fits, among equals the one listed first; the smallest takes what is smaller than itself, with
+/// its share of cores (U7).
+#[test]
+fn document_20_section_12_4_choosing_a_flavor() {
+    let mut equals = amber();
+    equals.flavors.insert(1, Flavor { name: "amber_twin".into(), ..equals.flavors[0].clone() });
+    let groups = [equals].into_iter().collect();
+    let room = BTreeMap::new();
+    let world = World { groups: &groups, slots: &[], room: &room, taken: &|_| false, max_new_slots: None };
+    let chosen = |wanted: Bytes| story(&plan(&target(wanted), &world).unwrap());
+    for (wanted, expected) in [
+        (gib(60), "create #0 xl 60/15"),
+        (gib(59), "create #0 l 30/10 | create #1 s 12/4 | create #2 s 12/4 | create #3 s 5/2"),
+        (gib(12), "create #0 s 12/4"),
+        (gib(11), "create #0 s 11/4"),
+        (gib(3), "create #0 s 3/1"),
+    ] {
+        assert_eq!(chosen(wanted), expected);
+    }
+}
+
+#[test]
+fn document_20_section_12_3_what_is_big_enough_is_not_exchanged_for_another_shape() {
+    assert_eq!(told(60, &[slot(0, "gone", (60, 15), "h1", &[])]), (String::new(), 1), "its flavor has left the group");
+    let small = |number| slot(number, "amber_s", (12, 4), "h1", &[]);
+    assert_eq!(told(60, &[0, 1, 2, 3, 4].map(small)), (String::new(), 5), "one large slot would do");
+}
+
+#[test]
+fn document_20_section_19_no_19_the_limit_is_found_before_anything_is_done() {
+    let elsewhere = Slot { zone: "az-b".into(), ..xl(0, "h1", &[]) };
+    let (groups, room) = (groups(), BTreeMap::new());
+    let world = World { groups: &groups, slots: &[elsewhere], room: &room, taken: &|_| false, max_new_slots: Some(1) };
+    let refused = plan(&target(gib(90)), &world);
+    assert_eq!(refused, Err(PlanError::SlotLimit { count: 2, limit: 1 }), "there is no plan, so nothing is repaired");
+}
+
 #[test]
 fn an_absurd_amount_is_an_error_and_not_a_loop() {
     let world = World { groups: &groups(), slots: &[], room: &BTreeMap::new(), taken: &|_| false, max_new_slots: None };
@@ -126,7 +163,7 @@ fn an_absurd_amount_is_an_error_and_not_a_loop() {
 }
 
 #[test]
-fn errors_say_what_to_change() {
+fn document_20_section_12_2_errors_begin_with_the_fixed_texts_and_say_what_to_change() {
     let mut empty = amber();
     empty.flavors.clear();
     let error = |groups: FlavorGroups| {
@@ -202,7 +239,7 @@ fn what_is_being_deleted_holds_nothing_but_its_number() {
 }
 
 #[test]
-fn metadata_is_synced_and_cleared() {
+fn document_20_section_12_7_metadata_is_synced_and_cleared() {
     let end = Timestamp::from_second(1_772_366_400).ok();
     let with_end = Slot { end, ..xl(0, "h1", &[]) };
     assert_eq!(
@@ -212,6 +249,13 @@ fn metadata_is_synced_and_cleared() {
     );
     let plan = planned(&Target { end, ..target(gib(60)) }, &[with_end], &[]);
     assert_eq!(story(&plan), "");
+    for differs in [
+        Target { domain: "other".into(), ..target(gib(60)) },
+        Target { start: end, ..target(gib(60)) },
+        Target { end, ..target(gib(60)) },
+    ] {
+        assert_eq!(story(&planned(&differs, &[xl(0, "h1", &[])], &[])), "write #0 60/15", "{differs:?}");
+    }
 }
 
 #[test]
@@ -288,7 +332,7 @@ fn left<'h>(plan: &SlotPlan, slots: &[Slot], room: &[(&'h str, (u64, i64))]) -> 
 
 proptest! {
     #[test]
-    fn the_total_is_the_wish_and_planning_again_plans_nothing(
+    fn document_20_section_12_10_the_total_is_the_wish_and_planning_again_plans_nothing(
         slots in any_slots(),
         mib in 0_u64..500_000,
         room in prop::collection::btree_map(prop::sample::select(vec!["h1", "h2"]), (0_u64..100, 0_i64..30), 0..3),

@@ -32,11 +32,13 @@ pub enum Reason {
     InstanceNotFound,
     /// In-flight, `Unknown`: the VM does not have its new size yet.
     VmSizeMismatch,
+    /// In-flight, `Unknown`: whether the VM has its new size cannot be found out. Of ours: the reference always asks Nova.
+    VmSizeUnknown,
 }
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::MissingResourceName,
         Self::PreAllocated,
         Self::ReservationActive,
@@ -51,6 +53,7 @@ impl Reason {
         Self::MissingSpec,
         Self::InstanceNotFound,
         Self::VmSizeMismatch,
+        Self::VmSizeUnknown,
     ];
 
     /// The text on the wire.
@@ -70,6 +73,7 @@ impl Reason {
             Self::MissingSpec => "MissingSpec",
             Self::InstanceNotFound => "InstanceNotFound",
             Self::VmSizeMismatch => "VMSizeMismatch",
+            Self::VmSizeUnknown => "VMSizeUnknown",
         }
     }
 
@@ -112,6 +116,9 @@ pub const NOT_SPAWNED: &str = "The instance has not spawned on any hypervisor ye
 /// Message of [`Reason::VmSizeMismatch`].
 pub const NOT_RESIZED: &str = "The current VM size does not match the reservation size yet";
 
+/// Message of [`Reason::VmSizeUnknown`].
+pub const SIZE_UNKNOWN: &str = "The instance runs on the host, but whether it has its new size cannot be found out";
+
 /// Message of [`Reason::PlacementRevoked`] when the host of a slot has gone.
 pub fn host_gone(host: &str) -> String {
     format!("host {host} no longer exists; looking for another")
@@ -124,7 +131,57 @@ pub fn invalid_resource_key(key: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Reason, host_gone, invalid_resource_key};
+    use super::*;
+
+    /// The table of slots and in-flight blocks; reasons and texts are on the wire.
+    #[test]
+    fn document_21_section_5_reasons_and_messages() {
+        for (reason, word, message, text) in [
+            (Reason::MissingResourceName, "MissingResourceName", NO_RESOURCE_NAME, "reservation has no resource name"),
+            (
+                Reason::PlacementRevoked,
+                "PlacementRevoked",
+                HOST_CLEARED,
+                "target host was cleared; pending re-placement",
+            ),
+            (Reason::PreAllocated, "PreAllocated", PRE_ALLOCATED, "reservation pre-allocated with VM allocations"),
+            (Reason::ReservationActive, "ReservationActive", SCHEDULED, "reservation is successfully scheduled"),
+            (Reason::NoHostsAvailable, "NoHostsAvailable", NO_HYPERVISORS, "no hypervisors available for scheduling"),
+            (Reason::NoHostsFound, "NoHostsFound", NO_HOSTS, "no hosts found for reservation"),
+            (
+                Reason::UnexpectedType,
+                "UnexpectedType",
+                NOT_IN_FLIGHT,
+                "Expected reservation type to be InFlightReservation",
+            ),
+            (
+                Reason::MissingSpec,
+                "MissingSpec",
+                NO_IN_FLIGHT_SPEC,
+                "In-flight reservation spec is required when type is InFlightReservation",
+            ),
+            (
+                Reason::InstanceNotFound,
+                "InstanceNotFound",
+                NOT_SPAWNED,
+                "The instance has not spawned on any hypervisor yet",
+            ),
+            (
+                Reason::VmSizeMismatch,
+                "VMSizeMismatch",
+                NOT_RESIZED,
+                "The current VM size does not match the reservation size yet",
+            ),
+            (
+                Reason::ReservationActive,
+                "ReservationActive",
+                FAILOVER_ACTIVE,
+                "Failover reservation is active and ready",
+            ),
+        ] {
+            assert_eq!((reason.as_str(), message), (word, text));
+        }
+    }
 
     #[test]
     fn every_reason_reads_back() {

@@ -7,8 +7,12 @@ use berth_core::{
 
 use super::*;
 
-const DELAYS: Delays =
-    Delays { active: Duration::from_secs(300), retry: Duration::from_secs(60), grace: Duration::from_secs(60) };
+pub(super) const DELAYS: Delays = Delays {
+    active: Duration::from_secs(300),
+    retry: Duration::from_secs(60),
+    grace: Duration::from_secs(60),
+    allocation: Duration::from_secs(900),
+};
 
 fn whole() -> Whole<Hypervisor> {
     berth_cluster::testing::whole(&ClusterName::home())
@@ -18,7 +22,7 @@ fn size() -> Resources {
     Resources::new(Bytes::from_mib(1024), Cores::new(1))
 }
 
-fn facts(target: Option<&str>, status: Option<&str>, ready: Option<ConditionStatus>) -> Facts {
+pub(super) fn facts(target: Option<&str>, status: Option<&str>, ready: Option<ConditionStatus>) -> Facts {
     let slot = Slot {
         target_host: target.map(Into::into),
         status_host: status.map(Into::into),
@@ -27,11 +31,14 @@ fn facts(target: Option<&str>, status: Option<&str>, ready: Option<ConditionStat
     };
     Facts {
         slot,
-        has_confirmed_vms: false,
+        frozen: None,
+        confirmed: [].into(),
+        vms: [].into(),
         host: HostFact::Exists,
         verdict: Verdict::Ok,
         former_is_good: false,
         hosts_are_followed: true,
+        hosts_are_complete: true,
     }
 }
 
@@ -40,7 +47,7 @@ fn with_vm(mut facts: Facts) -> Facts {
     facts
 }
 
-fn step(facts: &Facts) -> Step {
+pub(super) fn step(facts: &Facts) -> Step {
     plan(facts, DELAYS).step
 }
 
@@ -70,7 +77,7 @@ fn document_21_section_4_2_a_ready_slot_echoes_and_is_looked_at_again() {
 
 #[test]
 fn document_21_section_15_no_3_and_6_what_the_status_still_holds_is_freed_or_follows() {
-    let stale = Facts { has_confirmed_vms: true, ..facts(None, None, Some(False)) };
+    let stale = Facts { confirmed: [("vm".into(), "h1".into())].into(), ..facts(None, None, Some(False)) };
     assert_eq!(step(&stale), Step::Unbind(Revocation::Cleared));
     assert_eq!(step(&facts(Some("h2"), Some("h1"), Some(True))), CONFIRM);
 }

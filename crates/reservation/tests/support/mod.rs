@@ -1,14 +1,18 @@
 //! The controller of slots in a small world: one process that looks at what was woken, one key after the other.
+#![allow(dead_code, reason = "each test file uses a part")]
 
 use std::{sync::Arc, time::Duration};
 
-use berth_cluster::{Class, Classified, ClusterMetrics, Events, FlavorGroupsCache, Next, ObjectKey, Routes};
+use berth_cluster::{
+    Brake, BrakeParts, Class, Classified, ClusterMetrics, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Routes,
+};
 use berth_core::ClusterName;
-use berth_crds::{Condition, Reservation, conditions};
+use berth_crds::{Condition, Hypervisor, Reservation, conditions};
 use berth_reservation::{Delays, Error, Parts, ReservationController, ReservationMetrics, Settings, wake};
 use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
 use berth_telemetry::{
     clock::{Clock, TokioClock},
+    config,
     ids::FreshIds,
     metrics::Metrics,
 };
@@ -22,10 +26,19 @@ pub const UUID: &str = "uuid-1";
 /// How long a host must be absent before it counts as gone.
 pub const GRACE: Duration = Duration::from_secs(900);
 
+/// How long a VM may take to appear.
+pub const ALLOCATION_GRACE: Duration = Duration::from_secs(1200);
+
 /// One process with the controller.
 pub struct Process {
     pub world: World,
     pub slots: ReservationController<BuiltIn, NoDomainNames>,
+    pub clock: Arc<dyn Clock>,
+}
+
+/// `spec.targetHost` and `status.host` of a slot in place.
+pub fn on(host: &str) -> (Option<String>, Option<String>) {
+    (Some(host.to_owned()), Some(host.to_owned()))
 }
 
 /// A server with the flavor groups, hosts with room for so many slots each, and a process that has not looked yet.
@@ -36,14 +49,47 @@ pub fn begin(hosts: &[(&str, u64)]) -> Process {
     for (name, room) in hosts {
         server.create(&seeds::host(name, *room)).unwrap();
     }
-    let world = World::new(&server);
-    wake_slots(&world);
-    let slots = controller(&world, &clock);
-    world.list().unwrap();
-    Process { world, slots }
+    Process::start(&server, clock)
 }
 
 impl Process {
+    /// A process that has not looked yet.
+    pub fn start(server: &Server, clock: Arc<dyn Clock>) -> Self {
+        let world = World::new(server);
+        wake_slots(&world);
+        let slots = controller(&world, &clock);
+        world.list().unwrap();
+        Self { world, slots, clock }
+    }
+
+    /// Somebody books a VM of half a slot into slot `number`.
+    pub fn expect(&self, number: u64, vm: &str) {
+        let resources = berth_crds::testing::size("240Gi", "15");
+        let allocation = json!({ "creationTimestamp": self.clock.now(), "resources": resources });
+        self.edit(
+            number,
+            &json!({ "spec": { "committedResourceReservation": { "allocations": { vm: allocation } } } }),
+        );
+    }
+
+    /// The agent of a host lists these VMs, of half a slot each.
+    pub fn run(&self, host: &str, vms: &[&str]) {
+        let instances: Vec<_> = vms.iter().map(|vm| json!({ "id": vm, "name": vm, "active": false })).collect();
+        let (memory, cpu) = (format!("{}Gi", vms.len() * 240), (vms.len() * 15).to_string());
+        let status = json!({ "instances": instances, "numInstances": vms.len(),
+                             "allocation": { "memory": memory, "cpu": cpu } });
+        self.world.server.edit_status::<Hypervisor>(host, &json!({ "status": status })).unwrap();
+    }
+
+    /// The VMs that slot `number` expects, and those that its status names, each with its host.
+    pub fn vms(&self, number: u64) -> (Vec<String>, Vec<String>) {
+        let slot = self.slot(number);
+        let data = slot.spec.committed_resource_reservation.unwrap_or_default();
+        let outcome = slot.status.and_then(|status| status.committed_resource_reservation).unwrap_or_default();
+        let confirmed = outcome.allocations.iter().map(|(vm, host)| format!("{vm} on {host}"));
+        (data.allocations.into_keys().collect(), confirmed.collect())
+    }
+
     /// Somebody makes slot `number`, on a host or without one.
     pub fn make(&self, number: u64, host: Option<&str>) {
         let mut slot = berth_crds::testing::slot(UUID, number);
@@ -124,9 +170,14 @@ fn wake_slots(world: &World) {
     let (queue, stores) = (world.slots.clone(), &world.stores);
     stores.reservations.on_change(move |change| queue.wake_all(wake::by_reservation(change)));
     let (queue, store) = (world.slots.clone(), stores.reservations.clone());
+    stores.commitments.on_change(move |change| queue.wake_all(wake::by_commitment(change, &store)));
+    let (queue, store) = (world.slots.clone(), stores.reservations.clone());
     stores.hypervisors.on_change(move |change| queue.wake_all(wake::by_hypervisor(change, &store)));
     let (queue, store) = (world.slots.clone(), stores.reservations.clone());
-    stores.knowledges.on_change(move |_| queue.wake_all(wake::unplaced(&store)));
+    stores.knowledges.on_change(move |_| {
+        queue.wake_all(wake::unplaced(&store));
+        queue.wake_all(wake::braked(&store));
+    });
 }
 
 fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn, NoDomainNames> {
@@ -139,15 +190,40 @@ fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<Bu
         routes: Routes::home_only(),
         ids: FreshIds::counted(),
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
+        freezer: freezer(world),
+        brake: brake(world, clock),
         scheduler: world.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: clock.clone(),
         events: Events::new(&world.clusters, None, counted, CancellationToken::new()).0,
         metrics: ReservationMetrics::register(&metrics, &stores.reservations).unwrap(),
         settings: Settings {
-            delays: Delays { active: Duration::from_secs(300), retry: Duration::from_secs(60), grace: GRACE },
+            delays: Delays {
+                active: Duration::from_secs(300),
+                retry: Duration::from_secs(60),
+                grace: GRACE,
+                allocation: ALLOCATION_GRACE,
+            },
             pipelines: PipelineChoice::default(),
         },
         wake_slots: world.wake_slots(),
     })
+}
+
+/// The brake as it is without any configuration.
+fn brake(world: &World, clock: &Arc<dyn Clock>) -> Brake {
+    let all = berth_cluster::ClusterMetrics::register(&Metrics::new(&[].into()).unwrap()).unwrap();
+    Brake::new(BrakeParts {
+        limit: config::Brake::default(),
+        reservations: world.stores.reservations.clone(),
+        knowledges: world.stores.knowledges.clone(),
+        clock: clock.clone(),
+        events: Events::new(&world.clusters, None, all.events, CancellationToken::new()).0,
+        metrics: all.brake,
+    })
+}
+
+/// Nothing is frozen but by the annotation.
+fn freezer(world: &World) -> Freezer {
+    Freezer::new(config::Freeze::default(), world.stores.commitments.clone(), world.stores.reservations.clone())
 }

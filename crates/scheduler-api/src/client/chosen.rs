@@ -75,6 +75,13 @@ impl Scheduler for Chosen {
         }
     }
 
+    fn withdraw(&self, key: &SlotKey) -> Vec<SlotKey> {
+        match self {
+            Self::BuiltIn(one) => one.withdraw(key),
+            Self::External(one) => one.withdraw(key),
+        }
+    }
+
     fn verdict(&self, key: &SlotKey) -> Verdict {
         match self {
             Self::BuiltIn(one) => one.verdict(key),

@@ -164,6 +164,10 @@ impl Scheduler for External {
         self.view.settled(key)
     }
 
+    fn withdraw(&self, key: &SlotKey) -> Vec<SlotKey> {
+        self.view.withdraw(key)
+    }
+
     fn verdict(&self, key: &SlotKey) -> Verdict {
         self.view.verdict(key)
     }

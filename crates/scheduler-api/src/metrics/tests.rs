@@ -133,6 +133,37 @@ fn document_60_section_11_events_have_both_labels_and_few_values() {
 }
 
 #[test]
+fn document_60_sections_10_1_and_10_2_what_commitments_do_for_vms() {
+    use berth_scheduler::{Commitments, Coverage, Guest, Options, Request};
+
+    let (_scheduler, metrics, counted) = setting();
+    let flavor = berth_core::flavor::Flavor { name: "f".into(), vcpus: 1, memory_mib: 1, extra_specs: [].into() };
+    let request = Request::new("vm", flavor);
+    let guest = Guest { group: "g1".into(), size: Resources::ZERO, commitments: Commitments::Left };
+    let placed = Answer { coverage: Some(Coverage::SlotUsed), ..answer(Vec::new(), Vec::new()) };
+    let homeless = Answer { coverage: Some(Coverage::SlotBlocked), ..Answer::default() };
+    let unreadable = || Err(berth_cluster::FlavorGroupsError::NotReady);
+    counted.covered(&request, &Ok(Some(guest.clone())), &placed);
+    counted.covered(&request, &Ok(Some(guest)), &homeless);
+    counted.covered(&request, &Ok(None), &answer(Vec::new(), Vec::new()));
+    counted.covered(&request, &unreadable(), &answer(Vec::new(), Vec::new()));
+    counted.covered(&request, &unreadable(), &Answer::default());
+    let trial = Request { options: Options::read_only(), ..request.clone() };
+    counted.covered(&trial, &unreadable(), &answer(Vec::new(), Vec::new()));
+    let text = metrics.render();
+    let shown: Vec<_> = text.lines().filter(|line| line.starts_with("cortex_nova_")).collect();
+    assert_eq!(
+        shown,
+        [
+            "cortex_nova_no_host_found_total{cr_slot=\"error\",flavor_group=\"unknown\",intent=\"Unknown\"} 1",
+            "cortex_nova_no_host_found_total{cr_slot=\"slot_blocked\",flavor_group=\"g1\",intent=\"Unknown\"} 1",
+            "cortex_nova_placement_total{cr_slot=\"error\",flavor_group=\"unknown\",intent=\"Unknown\"} 1",
+            "cortex_nova_placement_total{cr_slot=\"slot_used\",flavor_group=\"g1\",intent=\"Unknown\"} 1",
+        ]
+    );
+}
+
+#[test]
 fn document_60_section_11_buckets() {
     let buckets = exponential(1.0, 1000.0, 10);
     for (bucket, expected) in buckets.iter().zip([1.0, 2.154, 4.642, 10.0, 21.54, 46.42, 100.0, 215.4, 464.2, 1000.0]) {

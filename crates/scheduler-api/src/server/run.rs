@@ -38,19 +38,20 @@ pub(super) fn run<B: Backend>(api: &Api<B>, incoming: Incoming) -> Result<Respon
 }
 
 fn ask<B: Backend>(api: &Api<B>, request: &Request) -> Result<Answer, SchedulerError> {
-    let guest = if request.options.read_only { None } else { api.backend.guest(request) };
+    let guest = api.backend.guest(request);
     let watch = Watch::start();
     let answer = api.backend.scheduler().answer(&Call {
         request,
         now: (api.surroundings.now)(),
         chance: (api.surroundings.chance)(),
-        guest: guest.as_ref(),
+        guest: guest.as_ref().ok().and_then(Option::as_ref),
         explain: request.options.explain || api.backend.remembers(request),
         stopwatch: Some(&watch),
     })?;
     if let Ok(pipeline) = request.pipeline_name() {
         api.metrics.ran(pipeline, &answer, watch.elapsed());
     }
+    api.metrics.covered(request, &guest, &answer);
     Ok(answer)
 }
 

@@ -1,4 +1,4 @@
-//! Whether a VM may use a slot of its project (document 60 section 10.1 with 14 B16, B23 and B26).
+//! Whether commitments of its project cover a VM (document 60 section 10.1 with 14 B16, B23 and B26).
 
 use std::sync::Arc;
 
@@ -9,36 +9,33 @@ use berth_core::{
     flavor::FlavorGroups,
 };
 use berth_crds::{CommittedResource, facts, resources};
-use berth_scheduler::{Guest, Request};
+use berth_scheduler::{Commitments, Guest, Request};
 use berth_telemetry::clock::Clock;
 use jiff::Timestamp;
-use tracing::debug;
 
-/// The VM of a request as a guest of a slot, or `None` when it is not to be booked: it is none of one VM that is to stay,
-/// its flavor is in no group, or the commitments of its project for the group and the zone are used up.
+use crate::GuestLookup;
+
+/// The VM of a request as a guest of the commitments of its project; `None` when its flavor is in no group.
 pub fn guest<'c>(
     request: &Request,
     groups: &FlavorGroups,
     commitments: impl IntoIterator<Item = &'c CommittedResource>,
     now: Timestamp,
 ) -> Option<Guest> {
-    if !is_one_vm(request) {
-        return None;
-    }
     let group = groups.group_of(&request.flavor.name)?;
-    let guest = Guest { group: group.name.clone(), size: group.flavor(&request.flavor.name)?.size() };
+    let size = group.flavor(&request.flavor.name)?.size();
+    let mut guest = Guest { group: group.name.clone(), size, commitments: Commitments::None };
     let (mut used, mut amount) = (0_i128, 0_i128);
     for commitment in commitments {
         let Some(spec) = active(commitment, now).filter(|spec| serves(spec, request, &guest)) else { continue };
+        guest.commitments = Commitments::UsedUp;
         used += i128::from(used_memory(commitment));
         amount += i128::from(spec.amount.round_down().max(0));
     }
-    (used < amount).then_some(guest)
-}
-
-fn is_one_vm(request: &Request) -> bool {
-    let options = &request.options;
-    !options.skip_committed_resource_tracking && !options.read_only && request.instances <= 1
+    if used < amount {
+        guest.commitments = Commitments::Left;
+    }
+    Some(guest)
 }
 
 /// What the commitment holds now: its state and time are those of today's wish, all else is what was accepted.
@@ -79,20 +76,15 @@ pub struct Guests {
 }
 
 impl Guests {
-    /// The VM of this request as a guest, see [`guest`]. While the flavor groups cannot be read nobody is.
-    pub fn guest(&self, request: &Request) -> Option<Guest> {
-        if !self.enabled || !is_one_vm(request) {
-            return None;
+    /// The VM of this request as a guest, see [`guest`]; `None` as well when VMs are not tracked. An error while the flavor
+    /// groups cannot be read.
+    pub fn guest(&self, request: &Request) -> GuestLookup {
+        if !self.enabled {
+            return Ok(None);
         }
-        let known = match self.flavor_groups.get() {
-            Ok(known) => known,
-            Err(error) => {
-                debug!(error = %error, "no VM is booked into a slot");
-                return None;
-            }
-        };
+        let known = self.flavor_groups.get()?;
         let commitments = self.commitments.select(&COMMITMENT_BY_PROJECT, request.project.as_str());
         let commitments = commitments.iter().map(|entry| &*entry.object);
-        guest(request, &known.groups, commitments, self.clock.now())
+        Ok(guest(request, &known.groups, commitments, self.clock.now()))
     }
 }

@@ -10,7 +10,7 @@ use berth_crds::{
     committed_resource::ResourceType,
     testing::{FLAVOR, GROUP, ZONE, commitment, slot},
 };
-use berth_scheduler::{Guest, Request};
+use berth_scheduler::{Commitments, Guest, Request};
 use serde_json::json;
 
 use super::{Edit, enter, guest, leave};
@@ -36,8 +36,13 @@ fn request(flavor: &str) -> Request {
     Request { project: owner.as_str().into(), zone: ZONE.into(), ..Request::new(VM, flavor) }
 }
 
+/// The guest, if something is left of the commitments.
 fn asked(commitments: &[CommittedResource]) -> Option<Guest> {
-    guest(&request(FLAVOR), &groups(), commitments, at(0))
+    found(&request(FLAVOR), commitments)
+}
+
+fn found(request: &Request, commitments: &[CommittedResource]) -> Option<Guest> {
+    guest(request, &groups(), commitments, at(0)).filter(|guest| guest.commitments == Commitments::Left)
 }
 
 fn with(change: impl FnOnce(&mut CommittedResource)) -> Option<Guest> {
@@ -48,7 +53,11 @@ fn with(change: impl FnOnce(&mut CommittedResource)) -> Option<Guest> {
 
 #[test]
 fn document_60_section_10_5_p1_p2_and_p5_a_project_with_room_in_its_commitment_has_a_guest() {
-    let expected = Guest { group: GROUP.into(), size: Resources::new(gib(16), berth_core::Cores::new(4)) };
+    let expected = Guest {
+        group: GROUP.into(),
+        size: Resources::new(gib(16), berth_core::Cores::new(4)),
+        commitments: Commitments::Left,
+    };
     assert_eq!(asked(&[of(64, 16)]), Some(expected.clone()));
     assert_eq!(asked(&[of(64, 0)]), Some(expected));
 }
@@ -95,7 +104,7 @@ fn document_60_section_14_b23_memory_in_the_zone_active_in_time_as_accepted() {
     assert!(accepted(32, 40).is_none(), "the wish of 64 is not in force");
     assert!(accepted(48, 40).is_some());
     let any = Request { zone: "".into(), ..request(FLAVOR) };
-    assert!(guest(&any, &groups(), &[of(64, 0)], at(0)).is_some(), "no zone means any");
+    assert!(found(&any, &[of(64, 0)]).is_some(), "no zone means any");
 }
 
 #[test]
@@ -104,21 +113,21 @@ fn document_60_section_14_b16_the_project_is_that_of_the_vm() {
     let nobody = Request { project: "".into(), ..request(FLAVOR) };
     let mut object = of(64, 0);
     object.spec.project_id = String::new();
-    assert!(guest(&nobody, &groups(), &[object], at(0)).is_none());
+    assert!(found(&nobody, &[object]).is_none());
 }
 
 #[test]
-fn document_21_section_8_pay_as_you_go_probes_and_several_vms_are_no_guests() {
-    let asked = |request: &Request| guest(request, &groups(), &[of(64, 0)], at(0));
-    assert!(asked(&request("small")).is_none(), "in no group");
-    let mut other = request(FLAVOR);
-    other.options.skip_committed_resource_tracking = true;
-    assert!(asked(&other).is_none());
-    let mut other = request(FLAVOR);
-    other.options.read_only = true;
-    assert!(asked(&other).is_none());
-    assert!(asked(&Request { instances: 2, ..request(FLAVOR) }).is_none(), "document 60 section 14 B26");
-    assert!(asked(&Request { instances: 0, ..request(FLAVOR) }).is_some(), "document 60 section 14 B8");
+fn document_21_section_8_pay_as_you_go_is_no_guest() {
+    assert_eq!(guest(&request("small"), &groups(), &[of(64, 0)], at(0)), None, "in no group");
+}
+
+#[test]
+fn document_60_section_10_1_what_the_commitments_have() {
+    let commitments = |all: &[CommittedResource]| guest(&request(FLAVOR), &groups(), all, at(0)).unwrap().commitments;
+    assert_eq!(commitments(&[]), Commitments::None);
+    assert_eq!(commitments(&[of(64, 64)]), Commitments::UsedUp);
+    assert_eq!(commitments(&[of(0, 0)]), Commitments::UsedUp);
+    assert_eq!(commitments(&[of(64, 63)]), Commitments::Left);
 }
 
 #[test]

@@ -10,9 +10,9 @@ use std::{
     time::Duration,
 };
 
-use berth_scheduler::{BuiltIn, Guest, Request};
+use berth_scheduler::{BuiltIn, Request};
 use berth_scheduler_api::{
-    Backend, Forward, Outcome, Role,
+    Backend, Forward, GuestLookup, Outcome, Role,
     metrics::ApiMetrics,
     server::{Api, ApiLimits, PATH, Surroundings, router},
 };
@@ -90,8 +90,8 @@ impl Backend for Process {
         None
     }
 
-    fn guest(&self, _: &Request) -> Option<Guest> {
-        None
+    fn guest(&self, _: &Request) -> GuestLookup {
+        Ok(None)
     }
 
     fn remembers(&self, request: &Request) -> bool {

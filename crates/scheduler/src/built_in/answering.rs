@@ -9,7 +9,7 @@ use berth_core::{HostName, SlotKey};
 use super::{AnswerSettings, inner::Inner};
 use crate::{
     Answer, Booking, Call, Candidates, Decision, Explanation, Intent, Options, Request, SchedulerError, booking,
-    engine::Scope, name_set::NameSet, shuffle::shuffle,
+    coverage, engine::Scope, name_set::NameSet, shuffle::shuffle,
 };
 
 impl Inner {
@@ -22,8 +22,11 @@ impl Inner {
             return Err(error.clone());
         }
         let hosts = shortlist(request, &self.settings.answers, &decision, call.chance);
+        let guest = call.guest.filter(|_| decision.failed.is_none());
+        let everywhere = self.settings.pipelines.get(request.pipeline_name()?)?.ignore_preselection;
+        let coverage = guest.and_then(|guest| coverage::coverage(&self.fleet.view, request, guest, &hosts, everywhere));
         let booking = if request.options.read_only { None } else { self.hold(call, hosts.first()) };
-        Ok(Answer { hosts, decision, booking, explanation, woken: self.take_woken() })
+        Ok(Answer { hosts, decision, booking, coverage, explanation, woken: self.take_woken() })
     }
 
     /// Does something while the slot that a request is about does not count: it would be in its own way (document 22

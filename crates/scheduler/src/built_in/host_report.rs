@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 
 use berth_capacity_view::{HostState, View};
 use berth_core::{
-    HostName, ProjectId,
-    block::Block,
+    HostName, ProjectId, Resources,
+    block::{self, Block},
     host::{Amounts, Host},
     reservation::Reservation,
 };
@@ -25,6 +25,9 @@ pub struct HostReport {
     pub tenants: Vec<ProjectId>,
     /// Capacity minus VMs, reservations and assume entries; negative means over-booked.
     pub free: Amounts,
+    /// The same as the objects alone show it, without what is promised and not seen yet: capacity minus VMs and
+    /// reservations (document 21 section 9.3).
+    pub observed: Amounts,
     /// The reservations that name it, the largest block of memory first.
     pub reservations: Vec<Held>,
 }
@@ -36,6 +39,8 @@ pub struct Held {
     pub reservation: Reservation,
     /// What it blocks there besides the VMs that are there.
     pub block: Block,
+    /// What it covers of VMs that were promised into it and that its object does not show yet.
+    pub covered: Resources,
 }
 
 impl BuiltIn {
@@ -66,6 +71,7 @@ impl Inner {
             hindrances: hindrances(state.host()),
             tenants: tenants(state.host()).into_iter().collect(),
             free: state.free(),
+            observed: block::free(state.host(), state.taken().iter().map(|taken| &taken.block)),
             reservations: held(view, state),
         })
     }
@@ -73,8 +79,11 @@ impl Inner {
 
 fn held(view: &View, state: &HostState) -> Vec<Held> {
     let taken = state.taken().iter();
-    let held = taken.filter_map(|taken| Some((view.reservation(&taken.key)?.clone(), taken.block)));
-    let mut held: Vec<Held> = held.map(|(reservation, block)| Held { reservation, block }).collect();
+    let held = taken.filter_map(|taken| {
+        let reservation = view.reservation(&taken.key)?.clone();
+        Some(Held { reservation, block: taken.block, covered: taken.covered })
+    });
+    let mut held: Vec<Held> = held.collect();
     held.sort_by_key(|held| Reverse((held.block.block.memory, held.block.block.cpu)));
     held
 }

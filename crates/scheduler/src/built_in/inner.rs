@@ -98,6 +98,14 @@ impl Inner {
         }
     }
 
+    /// Entries that an apply holds end with that apply.
+    pub(super) fn withdraw(&mut self, key: &SlotKey) {
+        self.waiting.leave(key);
+        if self.kept.contains(key) {
+            self.applied(std::slice::from_ref(key));
+        }
+    }
+
     pub(super) fn run(&self, request: &Request, scope: Scope<'_>) -> Result<Decision, SchedulerError> {
         self.timed(request, scope, None)
     }

@@ -208,6 +208,12 @@ impl Scheduler for BuiltIn {
         inner.take_woken()
     }
 
+    fn withdraw(&self, key: &SlotKey) -> Vec<SlotKey> {
+        let mut inner = self.lock();
+        inner.withdraw(key);
+        inner.take_woken()
+    }
+
     fn verdict(&self, key: &SlotKey) -> Verdict {
         verdict::verdict(&self.lock().fleet.view, key)
     }

@@ -1,7 +1,7 @@
 //! VMs that are booked into slots of their project (document 60 sections 10.3 to 10.5 with B13, B16, B17, B25 and B26).
 
 use super::{answers::call, *};
-use crate::{Answer, AnswerSettings, Booking, Call, Guest, Options, Scheduler};
+use crate::{Answer, AnswerSettings, Booking, Call, Commitments, Guest, Options, Scheduler};
 
 /// A VM of project p1 and group g1.
 fn vm(name: &str, cpu: u32, memory: u64) -> Request {
@@ -10,11 +10,11 @@ fn vm(name: &str, cpu: u32, memory: u64) -> Request {
 }
 
 fn guest(cpu: i64, memory: i64) -> Guest {
-    Guest { group: "g1".into(), size: gib(cpu, memory) }
+    Guest { group: "g1".into(), size: gib(cpu, memory), commitments: Commitments::Left }
 }
 
 fn answer(scheduler: &BuiltIn, request: &Request) -> Answer {
-    let guest = Guest { group: "g1".into(), size: request.size };
+    let guest = Guest { group: "g1".into(), size: request.size, commitments: Commitments::Left };
     scheduler.answer(&Call { guest: Some(&guest), ..call(request) }).unwrap()
 }
 

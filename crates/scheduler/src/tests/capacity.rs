@@ -146,6 +146,21 @@ fn document_60_c7_probes_with_b33_total_ignores_in_flight() {
     assert!(probe(40, 320, empty()) && !probe(41, 320, empty()), "64 - 16 - 8 with B33");
 }
 
+/// The row "a confirmed, ignoreAllocations": hosts count as empty, so what is in the slot must not count as used either.
+#[test]
+fn document_21_section_9_1_on_hosts_that_count_as_empty_a_slot_blocks_its_whole_size() {
+    let used =
+        Host { allocation: gib(64, 256).into(), instances: [("a".into(), true)].into(), ..host(HOST, gib(160, 640)) };
+    let slot = slot("s", HOST, gib(50, 200), &[("a", gib(30, 120))]);
+    let fits = |vcpus, gib, empty| {
+        let request = with_intent(request(vcpus, mib(gib), &[]), Intent::CapacityProbe);
+        let options = Options { assume_empty_hosts: empty, ..Options::read_only() };
+        passes(&Request { options, ..request }, &[used.clone()], &[slot.clone()])
+    };
+    assert!(fits(110, 440, true) && !fits(111, 440, true) && !fits(110, 441, true), "160/640 less 50/200");
+    assert!(fits(76, 304, false) && !fits(77, 304, false), "160/640 less 64/256 less 20/80");
+}
+
 #[test]
 fn document_60_c8_with_d6_a_vm_of_16_gib_needs_16_gib() {
     let free = |mib: u64| Host {
@@ -154,6 +169,18 @@ fn document_60_c8_with_d6_a_vm_of_16_gib_needs_16_gib() {
     };
     assert!(!passes(&request(1, mib(16), &[]), &[free(mib(16) - 1)], &[]));
     assert!(passes(&request(1, mib(16), &[]), &[free(mib(16))], &[]));
+}
+
+/// The reference counts 126,000 "MB" here, which is one slot, and over-books the host by 2,849,018,880 bytes.
+#[test]
+fn document_21_section_9_5_and_15_no_11_a_slot_must_fit_in_bytes() {
+    let free = |bytes| Host {
+        allocation: Resources::ZERO.into(),
+        ..host(HOST, Resources::new(Bytes::new(bytes), Cores::new(64)))
+    };
+    let fits = |bytes| passes(&request(1, 122_880, &[]), &[free(bytes)], &[]);
+    assert!(!fits(126_000_000_000));
+    assert!(!fits(128_849_018_879) && fits(128_849_018_880));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use proptest::{collection::vec, prelude::*};
 use serde_json::{Value, from_value, json};
 
 use super::*;
-use crate::{Booking, Call, Guest, Placed, Placement, Scheduler};
+use crate::{Booking, Call, Commitments, Guest, Placed, Placement, Scheduler};
 
 type HostRows = BTreeMap<HostName, Host>;
 type Slots = BTreeMap<SlotKey, Reservation>;
@@ -231,7 +231,7 @@ impl World {
         let ignore_hosts = former.into_iter().chain(self.on(&vm)).collect();
         let project = if foreign.is_some() { "p2" } else { "p1" };
         let request = Request { instance: vm.clone(), project: project.into(), ignore_hosts, ..request };
-        let guest = Guest { group: "g1".into(), size };
+        let guest = Guest { group: "g1".into(), size, commitments: Commitments::Left };
         let answer = self.ask(&request, Some(&guest).filter(|_| foreign.is_none()));
         self.coming.remove(&vm);
         self.coming.extend(answer.map(|(host, booking)| (vm, Coming { size, host, booking })));

@@ -6,6 +6,7 @@ mod answers;
 mod bookings;
 mod capacity;
 mod columns;
+mod coverage;
 mod filters;
 mod holding;
 mod lawful;

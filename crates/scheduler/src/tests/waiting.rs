@@ -168,3 +168,22 @@ fn placing_a_commitment_anew_refreshes_its_counts_and_never_takes_what_is_kept_f
     assert_eq!(scheduler.waiting(&slots[1].key).unwrap().to_string(), "2 hosts; zone 1, capacity 1");
     assert_eq!((scheduler.assumed(), scheduler.waiting_slots().len()), (1, 1));
 }
+
+#[test]
+fn u57_a_slot_that_withdraws_keeps_no_room_and_no_place_in_the_list() {
+    let (first, second) = (wanted("a", 1, 0, size()), wanted("b", 2, 0, size()));
+    let (scheduler, old) = full(&[&first, &second]);
+    assert_eq!(scheduler.reservation_changed(&old.key, None), [first.key.clone()], "its room is kept");
+    assert_eq!(scheduler.withdraw(&first.key), [second.key.clone()], "what was kept goes to the next");
+    assert_eq!((scheduler.assumed(), scheduler.waiting(&first.key)), (1, None));
+    assert_eq!(scheduler.withdraw(&second.key), []);
+    assert_eq!((scheduler.assumed(), scheduler.waiting_slots()), (0, vec![]));
+}
+
+#[test]
+fn u57_withdrawing_leaves_what_an_apply_holds() {
+    let slot = wanted("a", 1, 0, size());
+    let scheduler = built_in(&[host("h", size())]);
+    assert_eq!(now(scheduler.place(&slot)), Ok(Placed::Host("h".into())));
+    assert_eq!((scheduler.withdraw(&slot.key), scheduler.assumed()), (vec![], 1));
+}

@@ -21,6 +21,8 @@ const KEYSTONE: &str =
 const TOKEN: &str = "Bearer token that is shown to an external scheduler. Belongs into the secrets file.";
 const CHECK: &str = "Look for hosts that hold more than fits, and count them.";
 const EVICTION: &str = "Let slots leave such hosts; otherwise there are only metrics.";
+const EVICT_OCCUPIED: &str = "Let slots with VMs leave such hosts too, when the empty ones are not enough: the VMs run on, \
+                              without the cover of their slot.";
 const EVICTION_GRACE: &str = "Wait between detection and eviction, and between evictions.";
 
 /// Settings of the reservation and oversubscription controllers.
@@ -51,6 +53,9 @@ pub struct ReservationController {
     pub enable_oversubscription_check: bool,
     /// `enableOversubscriptionReservationEviction`: whether slots leave such hosts.
     pub enable_oversubscription_eviction: bool,
+    /// `oversubscriptionEvictOccupied`: whether slots with VMs leave such hosts, too. A key of ours (document 21 section
+    /// 15 no. 12).
+    pub oversubscription_evict_occupied: bool,
     /// `oversubscriptionGracePeriod`: wait before the first and between evictions.
     pub oversubscription_grace_period: Duration,
     /// `oversubscriptionMinCheckInterval`: least time between two checks of a host.
@@ -73,6 +78,7 @@ impl ReservationController {
             sso: SecretRef::read(s, "ssoSecretRef", "Secret with a client certificate for that."),
             enable_oversubscription_check: s.flag("enableOversubscriptionCheck", false, CHECK),
             enable_oversubscription_eviction: s.flag("enableOversubscriptionReservationEviction", false, EVICTION),
+            oversubscription_evict_occupied: s.flag("oversubscriptionEvictOccupied", false, EVICT_OCCUPIED),
             oversubscription_grace_period: s.duration(
                 "oversubscriptionGracePeriod",
                 minutes(2),

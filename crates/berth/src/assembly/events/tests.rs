@@ -53,6 +53,7 @@ fn world() -> World {
         reservations: filled(RESERVATION_INDEXES, &home(), []),
         hypervisors: filled(HYPERVISOR_INDEXES, &home(), []),
         knowledges: filled(&[], &home(), []),
+        capacities: filled(&[], &home(), []),
         pipelines: filled(&[], &home(), []),
     };
     let world = World {

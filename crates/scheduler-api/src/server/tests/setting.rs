@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use axum::response::Response;
 use berth_core::testing::host;
 use berth_core::{Bytes as Memory, Cores, Resources};
-use berth_scheduler::{AnswerSettings, BuiltIn, Guest, Param, PipelineSpec, Settings, StepSpec, TieBreak};
+use berth_scheduler::{AnswerSettings, BuiltIn, Param, PipelineSpec, Settings, StepSpec, TieBreak};
 use berth_telemetry::{config::Token, metrics::Metrics};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use tower::ServiceExt as _;
 
 use crate::metrics::ApiMetrics;
 use crate::server::{Api, ApiLimits, Forwarder, PATH, Surroundings, router};
-use crate::{Backend, Outcome, Role};
+use crate::{Backend, GuestLookup, Outcome, Role};
 
 /// The rest of the process.
 pub(super) struct Process {
@@ -41,8 +41,8 @@ impl Backend for Process {
         self.not_ready.lock().unwrap().clone()
     }
 
-    fn guest(&self, _: &berth_scheduler::Request) -> Option<Guest> {
-        None
+    fn guest(&self, _: &berth_scheduler::Request) -> GuestLookup {
+        Ok(None)
     }
 
     fn remembers(&self, request: &berth_scheduler::Request) -> bool {

@@ -1,0 +1,55 @@
+//! `berth explain commitment`: why a commitment is ready or not. What the operator would do is asked of its controllers;
+//! what the screen says is decided in `course`, `steps` and `report`, how it looks in `text`.
+
+mod course;
+mod facts;
+mod report;
+mod steps;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::sync::Arc;
+
+use berth_cluster::{ObjectKey, indexes::COMMITMENT_BY_UUID};
+use berth_telemetry::clock::{Clock, SystemClock};
+
+use super::{
+    foreseeing::Foresight,
+    looking::{self, Look, Scope},
+    naming::{self, Called},
+    output,
+};
+use crate::{args::CommitmentArguments, error::Error};
+use facts::Facts;
+use report::Account;
+
+pub(super) fn run(arguments: &CommitmentArguments) -> Result<(), Error> {
+    let configuration = looking::configured(&arguments.clusters)?;
+    let account = looking::within(async {
+        let look = looking::look_around(&arguments.clusters, configuration, Scope::Commitments).await?;
+        explain(&look, &arguments.name, Arc::new(SystemClock)).await
+    })?;
+    output::show(arguments.output, &account, text::text)
+}
+
+async fn explain(look: &Look, name: &str, clock: Arc<dyn Clock>) -> Result<Account, Error> {
+    let key = find(look, name)?;
+    let foresight = Foresight::new(look, clock).await?;
+    let facts = Facts::gather(&foresight, &key).await;
+    // It was there a moment ago, in the same memory.
+    let facts =
+        facts.ok_or_else(|| Error::Unknown { what: "commitment", name: key.to_string(), hint: String::new() })?;
+    Ok(report::report(&facts, &look.missing))
+}
+
+/// By name or by UUID.
+fn find(look: &Look, name: &str) -> Result<ObjectKey, Error> {
+    let store = &look.memory.stores.commitments;
+    let called = Called { what: "commitment", kind: "CommittedResource" };
+    naming::find(look, store, name, called, |uuid| {
+        let readable = store.select(&COMMITMENT_BY_UUID, uuid).into_iter().map(|entry| entry.key);
+        let malformed = store.malformed().into_iter().filter(|one| one.raw["spec"]["commitmentUUID"] == uuid);
+        readable.chain(malformed.map(|one| one.key)).collect()
+    })
+}

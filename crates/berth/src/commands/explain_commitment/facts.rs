@@ -1,0 +1,42 @@
+//! What is known of a commitment: the look that the operator would have at it, and those at its slots.
+
+use berth_cluster::ObjectKey;
+use berth_committed_resource::Outlook;
+use berth_core::slot;
+use jiff::Timestamp;
+
+use crate::commands::{foreseeing::Foresight, slot_facts::SlotFacts};
+
+/// Everything about one commitment.
+#[derive(Clone, Debug)]
+pub(super) struct Facts {
+    pub(super) now: Timestamp,
+    pub(super) outlook: Outlook,
+    /// Its slots in all clusters, in the order of their numbers.
+    pub(super) slots: Vec<SlotFacts>,
+}
+
+impl Facts {
+    pub(super) async fn gather(foresight: &Foresight, key: &ObjectKey) -> Option<Self> {
+        let outlook = foresight.controllers.commitments().foresee(key).await?;
+        let of_cluster = |(cluster, holding): (_, &berth_committed_resource::Holding)| -> Vec<SlotFacts> {
+            let keys = holding.slots.iter().map(|slot| ObjectKey::new(Clone::clone(cluster), slot.name.as_str()));
+            keys.filter_map(|key| foresight.slot(&key)).collect()
+        };
+        let mut slots: Vec<SlotFacts> = outlook.facts.holdings.iter().flat_map(of_cluster).collect();
+        let prefix = outlook.facts.prefix();
+        slots.sort_by_cached_key(|one| (slot::number(&one.outlook.facts.slot.name, &prefix), one.key.clone()));
+        Some(Self { now: foresight.now, outlook, slots })
+    }
+
+    /// How many of its slots are in force.
+    pub(super) fn in_force(&self) -> usize {
+        self.slots.iter().filter(|slot| slot.is_in_force()).count()
+    }
+
+    /// Its finalizers that are not ours.
+    pub(super) fn foreign_finalizers(&self) -> Vec<String> {
+        let all = self.outlook.object.metadata.finalizers.iter().flatten();
+        all.filter(|finalizer| *finalizer != berth_crds::labels::RELEASE_SLOTS).cloned().collect()
+    }
+}

@@ -1,0 +1,148 @@
+//! The account of a commitment: a value made of facts alone. Its members are those of the JSON form and do not change
+//! their names (docs/commands.md).
+
+use berth_core::commitment::{ResourceType, Spec};
+use berth_crds::conditions::ready;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::{course, facts::Facts, steps};
+use crate::commands::{
+    amounts::Amounts,
+    looking::Missing,
+    next::Next,
+    reasons::Told,
+    slot_facts::{SlotFacts, Waiting},
+    vms::VmRow,
+};
+
+/// Everything that is told of a commitment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Account {
+    /// Clusters that could not be read.
+    pub(super) missing: Vec<Missing>,
+    pub(super) now: Timestamp,
+    pub(super) commitment: String,
+    pub(super) cluster: String,
+    pub(super) uuid: String,
+    pub(super) project: String,
+    pub(super) domain: String,
+    pub(super) state: &'static str,
+    pub(super) start: Option<Timestamp>,
+    pub(super) end: Option<Timestamp>,
+    pub(super) allow_rejection: bool,
+    /// It is not rejected all the same, because as much was accepted before (U12).
+    pub(super) rejection_is_over: bool,
+    pub(super) being_deleted_since: Option<Timestamp>,
+    pub(super) wanted: Claim,
+    pub(super) accepted: Option<Claim>,
+    pub(super) accepted_at: Option<Timestamp>,
+    /// VMs that the usage reconciler has assigned to it.
+    pub(super) assigned_vms: usize,
+    pub(super) ready: Option<Told>,
+    /// Why, in plain words.
+    pub(super) why: String,
+    pub(super) slots_in_force: usize,
+    pub(super) slots: Vec<Row>,
+    pub(super) next: Vec<Next>,
+}
+
+/// An amount of something somewhere.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Claim {
+    pub(super) resource: &'static str,
+    /// Of the two only the one that it is about.
+    pub(super) amount: Amounts,
+    pub(super) group: String,
+    pub(super) zone: String,
+}
+
+/// A slot.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Row {
+    pub(super) name: String,
+    pub(super) cluster: String,
+    pub(super) flavor: String,
+    pub(super) size: Amounts,
+    pub(super) target_host: Option<String>,
+    pub(super) status_host: Option<String>,
+    /// The VMs that are expected in it.
+    pub(super) vms: Vec<VmRow>,
+    pub(super) in_force: bool,
+    /// Where it stands, in a few words.
+    pub(super) state: String,
+    /// Why nothing fits, in numbers.
+    pub(super) waiting: Option<Waiting>,
+}
+
+pub(super) fn report(facts: &Facts, missing: &[Missing]) -> Account {
+    let (outlook, object) = (&facts.outlook, &*facts.outlook.object);
+    let (spec, status) = (&outlook.facts.spec, object.status.as_ref());
+    let condition = status.and_then(|status| ready(&status.conditions));
+    Account {
+        missing: missing.to_vec(),
+        now: facts.now,
+        commitment: outlook.facts.name.clone(),
+        cluster: outlook.facts.cluster.to_string(),
+        uuid: spec.uuid.to_string(),
+        project: spec.project.to_string(),
+        domain: spec.domain.to_string(),
+        state: object.spec.state.as_str(),
+        start: spec.start,
+        end: spec.end,
+        allow_rejection: spec.allow_rejection,
+        rejection_is_over: spec.allow_rejection && !outlook.facts.may_reject(),
+        being_deleted_since: object.metadata.deletion_timestamp.as_ref().map(|time| time.0),
+        wanted: claim(spec),
+        accepted: outlook.facts.accepted.as_ref().map(claim),
+        accepted_at: status.and_then(|status| Some(status.accepted_at.as_ref()?.0)),
+        assigned_vms: status.map_or(0, |status| status.assigned_instances.len()),
+        ready: condition.map(|condition| Told::of_commitment(condition, outlook.facts.generation)),
+        why: course::words(facts),
+        slots_in_force: facts.in_force(),
+        slots: facts.slots.iter().map(row).collect(),
+        next: steps::steps(facts),
+    }
+}
+
+fn claim(spec: &Spec) -> Claim {
+    let units = spec.amount.round_up();
+    let (resource, amount) = match spec.resource {
+        ResourceType::Memory => ("memory", Amounts { memory: Some(units), cpu: None }),
+        ResourceType::Cores => ("cores", Amounts { memory: None, cpu: Some(units) }),
+    };
+    Claim { resource, amount, group: spec.group.to_string(), zone: spec.zone.to_string() }
+}
+
+/// For a sentence.
+pub(super) fn amount(spec: &Spec) -> String {
+    claim(spec).words()
+}
+
+impl Claim {
+    pub(super) fn words(&self) -> String {
+        let amount = match self.resource {
+            "memory" => format!("{} of memory", self.amount.memory()),
+            _ => format!("{} cores", self.amount.cpu()),
+        };
+        format!("{amount} of {} in {}", self.group, self.zone)
+    }
+}
+
+fn row(one: &SlotFacts) -> Row {
+    let slot = &one.outlook.facts.slot;
+    Row {
+        name: one.key.name.to_string(),
+        cluster: one.key.cluster.to_string(),
+        flavor: slot.flavor.to_string(),
+        size: slot.size.into(),
+        target_host: slot.target_host.as_ref().map(ToString::to_string),
+        status_host: slot.status_host.as_ref().map(ToString::to_string),
+        vms: one.vms.clone(),
+        in_force: one.is_in_force(),
+        state: one.state(),
+        waiting: one.waiting(),
+    }
+}

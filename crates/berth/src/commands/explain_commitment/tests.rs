@@ -1,0 +1,265 @@
+use berth_crds::{
+    CommittedResource, FlavorGroupCapacity, FlavorGroupCapacitySpec, Hypervisor, Knowledge, Reservation, names, testing,
+};
+use berth_testkit::seeds::{self, OTHER_ZONE, host, in_zone, patient, rejectable};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use super::{explain, report::Account, text::text};
+use crate::commands::scene::{Scene, UUID};
+
+const END: &str = "2026-03-11T13:00:00Z";
+
+async fn told(scene: &Scene) -> Account {
+    let account = explain(&scene.look().await, UUID, scene.clock.clone()).await.unwrap();
+    assert_eq!(scene.home.take_log(), [""; 0], "nothing is written");
+    account
+}
+
+async fn screen(scene: &Scene) -> String {
+    text(&told(scene).await)
+}
+
+/// Accepted on a host that it fills.
+async fn accepted(count: u64) -> Scene {
+    let scene = Scene::new(&[("node1", count)]);
+    scene.commit(&patient(UUID, count)).await;
+    scene
+}
+
+/// One slot that does not fit, because another commitment came first; there is much room in another zone.
+async fn waiting() -> Scene {
+    let scene = Scene::new(&[("node1", 1)]);
+    scene.home.create(&in_zone(host("node2", 9), OTHER_ZONE)).unwrap();
+    scene.commit(&patient("early-1", 2)).await;
+    scene.commit(&patient(UUID, 1)).await;
+    scene
+}
+
+fn cores(amount: &str) -> CommittedResource {
+    let mut commitment = testing::commitment(UUID, amount);
+    commitment.spec.resource_type = berth_crds::ResourceType::Cores;
+    commitment
+}
+
+/// What the group has in the zone.
+fn capacity(cores: Option<&str>) -> FlavorGroupCapacity {
+    let (flavor_group, availability_zone) = (testing::GROUP.to_owned(), testing::ZONE.to_owned());
+    let mut object = FlavorGroupCapacity::new("mem-v4", FlavorGroupCapacitySpec { flavor_group, availability_zone });
+    let total = cores.map(|cores| ("cores".to_owned(), cores.into()));
+    object.status.get_or_insert_default().total_capacity = total.into_iter().collect();
+    object
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_accepted_commitment_with_vms_and_an_end() {
+    let scene = Scene::new(&[("node1", 2)]);
+    let mut commitment = patient(UUID, 2);
+    commitment.spec.end_time = serde_json::from_value(json!(END)).unwrap();
+    scene.commit(&commitment).await;
+    scene.expect_vm(0, "vm-1");
+    scene.run_vms("node1", &["vm-1"]);
+    scene.operate().await;
+    scene.expect_vm(1, "vm-2");
+    assert_snapshot!(screen(&scene).await, @"");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_waits_for_room_behind_another_one() {
+    assert_snapshot!(screen(&waiting().await).await, @"");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_was_rejected_when_it_grew() {
+    let scene = Scene::new(&[("node1", 2)]);
+    scene.commit(&rejectable(UUID, 1)).await;
+    scene.edit(&json!({ "spec": { "amount": seeds::slots(3) } }));
+    scene.operate().await;
+    assert_snapshot!(screen(&scene).await, @"");
+}
+
+/// The sentence is not there; then one thing changes, and it is.
+async fn changes(scene: Scene, change: impl FnOnce(&Scene), sentence: &str) {
+    let before = screen(&scene).await;
+    assert!(!before.contains(sentence), "{sentence:?} is said too early:\n{before}");
+    change(&scene);
+    let after = screen(&scene).await;
+    assert!(after.contains(sentence), "{sentence:?} is not said:\n{after}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn room_comes_and_goes_to_whoever_is_first() {
+    let comes = |room| move |scene: &Scene| drop(scene.home.create(&host("node3", room)).unwrap());
+    changes(waiting().await, comes(1), "no host: 3 hosts; zone 1, capacity 2; number 1 of 1 that wait").await;
+    changes(waiting().await, comes(2), "no host yet, node3 has room").await;
+    changes(waiting().await, comes(2), "commitment-story-1-0: it gets node3, unless that is taken by then").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn hosts_that_go_are_missed() {
+    let goes = |scene: &Scene| scene.home.delete::<Hypervisor>("node1").unwrap();
+    changes(accepted(1).await, goes, "keeps node1 for now, which has no Hypervisor any more").await;
+    let then = "once node1 has been missing for 1m 0s (requeueIntervalGracePeriod)";
+    changes(accepted(1).await, goes, then).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_wanted_changes() {
+    let wants = |patch: Value| move |scene: &Scene| scene.edit(&json!({ "spec": patch }));
+    let more = json!({ "amount": seeds::slots(2) });
+    let cannot = "slot commitment-story-1-1 of 480 GiB, 30 cores is created without a host";
+    changes(accepted(1).await, wants(more.clone()), cannot).await;
+    let all = json!({ "amount": seeds::slots(2), "allowRejection": true });
+    let refused =
+        "There is room for 1 of its 2 slots, and it may be rejected: nothing of it is done. Looked at: 1 host";
+    changes(accepted(1).await, wants(all.clone()), refused).await;
+    let again = "once its spec asks for less, for another zone or group, or has allowRejection: false";
+    changes(accepted(1).await, wants(all), again).await;
+    let less = json!({ "amount": seeds::slots(1) });
+    changes(accepted(2).await, wants(less), "is deleted: the commitment has become smaller").await;
+    let may = json!({ "allowRejection": true });
+    changes(accepted(1).await, wants(may.clone()), "tried again for ever, since as much was accepted before").await;
+    changes(waiting().await, wants(may), "No room   it is rejected").await;
+    let zone = json!({ "availabilityZone": OTHER_ZONE });
+    changes(accepted(1).await, wants(zone), "its project, flavor group or zone is not that of the commitment any more")
+        .await;
+    changes(accepted(1).await, wants(json!({ "state": "planned" })), "It begins later").await;
+    changes(accepted(1).await, wants(json!({ "state": "superseded" })), "It was replaced by other commitments; the")
+        .await;
+    let past = json!({ "endTime": "2026-03-01T11:00:00Z" });
+    changes(accepted(1).await, wants(past), "It ended at 2026-03-01T11:00:00Z; the slot that is left is given up.")
+        .await;
+    changes(accepted(1).await, wants(json!({ "endTime": END })), &format!("at {END} (in 10d 0h)")).await;
+    let group = json!({ "flavorGroupName": "mem_v5" });
+    changes(accepted(1).await, wants(group), "It cannot have slots as it is: flavor group not found: mem_v5").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn flavor_groups_are_renamed_or_gone() {
+    let renamed = |scene: &Scene| {
+        let knowledge = scene.home.get::<Knowledge>(names::FLAVOR_GROUPS).unwrap();
+        let text = serde_json::to_string(&knowledge.status.unwrap().raw).unwrap().replace("\"mem_v4\"", "\"mem_v9\"");
+        let raw: Value = serde_json::from_str(&text).unwrap();
+        scene.home.edit_status::<Knowledge>(names::FLAVOR_GROUPS, &json!({ "status": { "raw": raw } })).unwrap();
+        scene.edit(&json!({ "spec": { "amount": seeds::slots(2) } }));
+    };
+    changes(accepted(1).await, renamed, "flavor group not found: mem_v4; spec.flavorGroupName must be one of: mem_v9")
+        .await;
+    let gone = |scene: &Scene| {
+        scene.home.delete::<Knowledge>(names::FLAVOR_GROUPS).unwrap();
+        scene.edit(&json!({ "spec": { "amount": seeds::slots(2) } }));
+    };
+    changes(accepted(1).await, gone, "Something is missing that it needs, so nothing is done: flavor knowledge not")
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn deletion_waits_for_slots_then_for_others() {
+    let name = names::commitment(UUID);
+    let held = |scene: &Scene| {
+        scene.hold::<CommittedResource>(&names::commitment(UUID));
+        scene.home.delete::<CommittedResource>(&names::commitment(UUID)).unwrap();
+    };
+    changes(accepted(1).await, held, "its slot has to go first, and others keep it: example.com/hold").await;
+    let scene = accepted(1).await;
+    scene.hold::<CommittedResource>(&name);
+    scene.home.delete::<CommittedResource>(&name).unwrap();
+    scene.operate().await;
+    let text = screen(&scene).await;
+    assert!(text.contains("Berth is done, and others keep it: example.com/hold."), "{text}");
+    assert!(text.contains("once others have taken away example.com/hold"), "{text}");
+    let slot_held = |scene: &Scene| {
+        scene.hold::<Reservation>(&seeds::slot_name(UUID, 0));
+        scene.home.delete::<Reservation>(&seeds::slot_name(UUID, 0)).unwrap();
+    };
+    changes(accepted(1).await, slot_held, "is being deleted, kept by the finalizers example.com/hold").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn clusters_and_objects_that_cannot_be_read_are_waited_for() {
+    let scene = async || {
+        let scene = Scene::with_remote(&[("node1", 1)]);
+        scene.commit(&patient(UUID, 1)).await;
+        scene
+    };
+    let away = |scene: &Scene| scene.remotes[0].1.go_away();
+    changes(scene().await, away, "PARTIAL: cluster eu-test-1b (zone eu-test-1b) is missing: ").await;
+    let deleted = |scene: &Scene| {
+        away(scene);
+        scene.home.delete::<CommittedResource>(&names::commitment(UUID)).unwrap();
+    };
+    let annotation = "give it up with the annotation reservations.cortex.cloud/forget-cluster: eu-test-1b.";
+    changes(scene().await, deleted, annotation).await;
+    let elsewhere = |scene: &Scene| scene.edit(&json!({ "spec": { "availabilityZone": OTHER_ZONE } }));
+    changes(scene().await, elsewhere, "Its zone eu-test-1b belongs to cluster eu-test-1b, and it is in cluster home")
+        .await;
+    let broken = |scene: &Scene| {
+        let path = berth_testkit::path_of::<Reservation>("");
+        let patch = json!({ "spec": { "resources": 7 } });
+        scene.home.edit_raw(&path, &seeds::slot_name(UUID, 0), &patch).unwrap();
+        scene.edit(&json!({ "spec": { "amount": seeds::slots(2) } }));
+    };
+    let unreadable = "Reservation commitment-story-1-0 cannot be read, correct or delete it";
+    changes(scene().await, broken, unreadable).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_twin_is_served_in_its_place() {
+    let scene = Scene::with_remote(&[("node1", 1)]);
+    scene.commit(&patient(UUID, 1)).await;
+    let mut twin = patient(UUID, 1);
+    twin.spec.availability_zone = OTHER_ZONE.to_owned();
+    scene.remotes[0].1.create(&twin).unwrap();
+    let look = scene.look().await;
+    let ambiguous = explain(&look, UUID, scene.clock.clone()).await.unwrap_err().to_string();
+    let both = "eu-test-1b/commitment-story-1, home/commitment-story-1";
+    assert_eq!(ambiguous, format!("commitment \"story-1\" means several objects; ask for one of them: {both}"));
+    let account = explain(&look, "home/commitment-story-1", scene.clock.clone()).await.unwrap();
+    let twins = "eu-test-1b/commitment-story-1 has the same spec.commitmentUUID and is served in its place.";
+    assert!(account.cluster == "home" && account.why.starts_with(twins), "{account:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn cores_are_accepted_by_what_is_left() {
+    let scene = Scene::new(&[]);
+    scene.commit(&cores("40")).await;
+    let text = screen(&scene).await;
+    assert!(text.contains("no FlavorGroupCapacity object has spec.flavorGroup mem_v4"), "{text}");
+    let with = |total: Option<&'static str>| move |scene: &Scene| drop(scene.home.create(&capacity(total)).unwrap());
+    changes(scene, with(None), "FlavorGroupCapacity mem-v4 has no status.totalCapacity.cores").await;
+    let fresh = async || {
+        let scene = Scene::new(&[]);
+        scene.commit(&cores("40")).await;
+        scene
+    };
+    let short = "It asks for 40 cores of the 30 that mem_v4 in eu-test-1a has, and 30 are left";
+    changes(fresh().await, with(Some("30")), short).await;
+    let enough = "It asks for 40 cores of the 50 that mem_v4 in eu-test-1a has, and so many are left.";
+    changes(fresh().await, with(Some("50")), enough).await;
+    let soon = "at the next look        the condition says Accepted: commitment successfully reserved";
+    changes(fresh().await, with(Some("50")), soon).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn unknown_and_unreadable_names_are_refused() {
+    let scene = accepted(1).await;
+    let path = berth_testkit::path_of::<CommittedResource>("");
+    scene.home.edit_raw(&path, &names::commitment(UUID), &json!({ "spec": { "amount": {} } })).unwrap();
+    let look = scene.look().await;
+    for (name, text) in [
+        ("story-1", "CommittedResource home/commitment-story-1 cannot be read, correct or delete it: "),
+        ("commitment-story-2", "no commitment \"commitment-story-2\" is known; similar names: commitment-story-1"),
+        ("eu-9/story-1", "no commitment \"eu-9/story-1\" is known"),
+    ] {
+        let error = explain(&look, name, scene.clock.clone()).await.unwrap_err().to_string();
+        assert!(error.starts_with(text), "{error}");
+    }
+}
+
+/// These names are promised in docs/commands.md.
+#[tokio::test(start_paused = true)]
+async fn the_members_of_the_json_form() {
+    let mut account = told(&waiting().await).await;
+    account.next.truncate(1);
+    assert_snapshot!(serde_json::to_string_pretty(&account).unwrap(), @"");
+}

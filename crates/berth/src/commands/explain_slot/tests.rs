@@ -1,0 +1,164 @@
+use berth_crds::{CommittedResource, Hypervisor, Reservation, ReservationType, names, testing};
+use berth_testkit::seeds::{OTHER_ZONE, host, in_zone, patient, slot_name};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use super::{explain, report::Account, text::text};
+use crate::commands::scene::{Scene, UUID};
+
+async fn told(scene: &Scene) -> Account {
+    let account = explain(&scene.look().await, &slot_name(UUID, 0), scene.clock.clone()).await.unwrap();
+    assert_eq!(scene.home.take_log(), [""; 0], "nothing is written");
+    account
+}
+
+async fn screen(scene: &Scene) -> String {
+    text(&told(scene).await)
+}
+
+/// A slot in force.
+async fn in_force() -> Scene {
+    let scene = Scene::new(&[("node1", 1), ("node2", 0)]);
+    scene.commit(&patient(UUID, 1)).await;
+    scene
+}
+
+/// A slot without a host.
+async fn without_host() -> Scene {
+    let scene = Scene::new(&[]);
+    scene.home.create(&in_zone(host("node2", 9), OTHER_ZONE)).unwrap();
+    scene.commit(&patient("early-1", 3)).await;
+    scene.commit(&patient(UUID, 1)).await;
+    scene
+}
+
+/// One thing changes: the sentence was not there before.
+async fn changes(scene: Scene, change: impl FnOnce(&Scene), sentence: &str) {
+    let before = screen(&scene).await;
+    assert!(!before.contains(sentence), "{sentence:?} is said too early:\n{before}");
+    change(&scene);
+    let after = screen(&scene).await;
+    assert!(after.contains(sentence), "{sentence:?} is not said:\n{after}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slot_in_force_with_a_vm_and_one_that_is_awaited() {
+    let scene = in_force().await;
+    scene.expect_vm(0, "vm-1");
+    scene.run_vms("node1", &["vm-1"]);
+    scene.operate().await;
+    scene.expect_vm(0, "vm-2");
+    assert_snapshot!(screen(&scene).await, @"");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slot_that_waits_for_room() {
+    assert_snapshot!(screen(&without_host().await).await, @"");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slot_that_somebody_moves() {
+    let scene = in_force().await;
+    scene.home.create(&host("node3", 1)).unwrap();
+    scene.edit_slot(0, &json!({ "spec": { "targetHost": "node3" } }));
+    assert_snapshot!(screen(&scene).await, @"");
+}
+
+#[tokio::test(start_paused = true)]
+async fn hosts_come_and_go() {
+    let comes = |scene: &Scene| drop(scene.home.create(&host("node3", 4)).unwrap());
+    changes(without_host().await, comes, "no host yet, node3 has room").await;
+    let goes = |scene: &Scene| scene.home.delete::<Hypervisor>("node1").unwrap();
+    changes(in_force().await, goes, "the slot and the VMs in it lose their host, and another one is looked for").await;
+    changes(in_force().await, goes, "nothing, this host is not known on node1").await;
+    let to = |host: &'static str| move |scene: &Scene| scene.edit_slot(0, &json!({ "spec": { "targetHost": host } }));
+    changes(in_force().await, to("node9"), "spec.targetHost node9 is not the name of a Hypervisor").await;
+    changes(in_force().await, to("node2"), "host node2 has no room for it").await;
+    let cleared = |scene: &Scene| scene.edit_slot(0, &json!({ "spec": { "targetHost": Value::Null } }));
+    changes(in_force().await, cleared, "no host: target host was cleared; pending re-placement").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn vms_come_end_and_are_given_up() {
+    let expected = async || {
+        let scene = in_force().await;
+        scene.expect_vm(0, "vm-1");
+        scene
+    };
+    changes(
+        in_force().await,
+        |scene| scene.expect_vm(0, "vm-1"),
+        "not seen yet, waited for until 2026-03-01T12:16:00Z",
+    )
+    .await;
+    let seen = |scene: &Scene| scene.run_vms("node1", &["vm-1"]);
+    changes(expected().await, seen, "is here, not confirmed yet").await;
+    changes(expected().await, seen, "VM vm-1 is confirmed in it").await;
+    let elsewhere = |scene: &Scene| scene.run_vms("node2", &["vm-1"]);
+    changes(expected().await, elsewhere, "is on node2").await;
+    let late = expected().await;
+    late.later(900).await;
+    let text = screen(&late).await;
+    assert!(text.contains("not seen, was waited for until 2026-03-01T12:16:00Z (now)"), "{text}");
+    assert!(text.contains("VM vm-1 leaves it, and its room is kept as before"), "{text}");
+    let confirmed = async || {
+        let scene = expected().await;
+        scene.run_vms("node1", &["vm-1"]);
+        scene.operate().await;
+        scene
+    };
+    let ended = "was here, no host lists it; leaves the slot when it has been missing for 1m 0s";
+    changes(confirmed().await, |scene| scene.run_vms("node1", &[]), ended).await;
+    let moves = |scene: &Scene| {
+        scene.run_vms("node1", &[]);
+        scene.run_vms("node2", &["vm-1"]);
+    };
+    changes(confirmed().await, moves, "it follows VM vm-1 to node2 if there is room, and else gives it up").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn its_own_faults_and_those_of_its_commitment_are_told() {
+    let nameless = |scene: &Scene| {
+        scene.edit_slot(0, &json!({ "spec": { "committedResourceReservation": { "resourceName": Value::Null } } }));
+    };
+    changes(without_host().await, nameless, "no host: it names no flavor").await;
+    let lost = |scene: &Scene| {
+        scene.edit_slot(0, &json!({ "spec": { "committedResourceReservation": { "resourceName": "gone" } } }));
+    };
+    changes(without_host().await, lost, "no host: flavor gone not found in flavor group mem_v4").await;
+    let orphan = |scene: &Scene| {
+        let patch = json!({ "metadata": { "finalizers": [] } });
+        scene.home.edit::<CommittedResource>(&names::commitment(UUID), &patch).unwrap();
+        scene.home.delete::<CommittedResource>(&names::commitment(UUID)).unwrap();
+    };
+    changes(in_force().await, orphan, "NONE has the UUID story-1").await;
+    let ends = |scene: &Scene| scene.edit_slot(0, &json!({ "spec": { "endTime": "2026-03-02T12:00:00Z" } }));
+    changes(in_force().await, ends, "its commitment ends, and it is given up").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_that_mean_no_slot_are_refused() {
+    let scene = in_force().await;
+    let mut block = testing::slot(UUID, 7);
+    block.spec.type_ = ReservationType::FailoverReservation;
+    scene.home.create(&block).unwrap();
+    let path = berth_testkit::path_of::<Reservation>("");
+    scene.home.edit_raw(&path, &slot_name(UUID, 0), &json!({ "spec": { "resources": 7 } })).unwrap();
+    let look = scene.look().await;
+    for (name, text) in [
+        (slot_name(UUID, 0), "Reservation home/commitment-story-1-0 cannot be read, correct or delete it: "),
+        (slot_name(UUID, 7), "Reservation home/commitment-story-1-7 is a FailoverReservation and no slot"),
+        (slot_name("story-2", 0), "no slot \"commitment-story-2-0\" is known; similar names: commitment-story-1-0"),
+    ] {
+        let error = explain(&look, &name, scene.clock.clone()).await.unwrap_err().to_string();
+        assert!(error.starts_with(text), "{error}");
+    }
+}
+
+/// These names are promised in docs/commands.md.
+#[tokio::test(start_paused = true)]
+async fn the_members_of_the_json_form() {
+    let scene = in_force().await;
+    scene.expect_vm(0, "vm-1");
+    assert_snapshot!(serde_json::to_string_pretty(&told(&scene).await).unwrap(), @"");
+}

@@ -1,0 +1,132 @@
+//! For tests of the commands: doubles of API servers, an operator that does its work on them when it is told to, and the look
+//! that a command has at them. One commitment of one to a few slots and a host or two are a story.
+
+use std::{sync::Arc, time::Duration};
+
+use berth_cluster::{Clusters, Fence, Kind};
+use berth_crds::{CommittedResource, Hypervisor, Reservation, names};
+use berth_scheduler_api::Chosen;
+use berth_telemetry::{
+    clock::{Clock, TokioClock},
+    config::{self, Configuration},
+};
+use berth_testkit::{Server, seeds};
+use serde_json::{Value, json};
+
+use super::{
+    foreseeing::controllers,
+    looking::{Look, Scope},
+};
+
+/// The commitment of the stories.
+pub(super) const UUID: &str = "story-1";
+
+/// A world of one cluster, or of more.
+pub(super) struct Scene {
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) home: Server,
+    pub(super) remotes: Vec<(&'static str, Server)>,
+    pub(super) configuration: Configuration,
+}
+
+impl Scene {
+    /// Flavor groups, and hosts with room for so many slots.
+    pub(super) fn new(hosts: &[(&str, u64)]) -> Self {
+        let clock: Arc<dyn Clock> = Arc::new(TokioClock::new("2026-03-01T12:00:00Z".parse().unwrap()));
+        let home = Server::new(clock.clone());
+        home.create(&seeds::flavor_groups(clock.now())).unwrap();
+        for (name, room) in hosts {
+            home.create(&seeds::host(name, *room)).unwrap();
+        }
+        Self { clock, home, remotes: Vec::new(), configuration: Configuration::default() }
+    }
+
+    /// The same with a remote cluster for the other zone.
+    pub(super) fn with_remote(hosts: &[(&str, u64)]) -> Self {
+        let scene = Self::new(hosts);
+        let remote = Server::new(scene.clock.clone());
+        Self { remotes: vec![(seeds::OTHER_ZONE, remote)], configuration: two_clusters(), ..scene }
+    }
+
+    /// What a command sees.
+    pub(super) async fn look(&self) -> Look {
+        let remotes = self.remotes.iter().map(|(name, server)| server.cluster_as((*name).into(), "somebody"));
+        let clusters = Clusters::new(self.home.cluster(), remotes);
+        Look::read(clusters, self.configuration.clone(), Scope::Commitments).await.unwrap()
+    }
+
+    /// The operator looks at everything until it has nothing to do, as it would within a second.
+    pub(super) async fn operate(&self) {
+        let look = self.look().await;
+        let chosen = Arc::new(Chosen::BuiltIn(look.memory.scheduler.clone()));
+        let controllers = controllers(&look, self.clock.clone(), chosen, &Fence::open()).unwrap();
+        let stores = &look.memory.stores;
+        for _ in 0..4 {
+            for entry in stores.commitments.all() {
+                controllers.commitments().look(entry.key).await.unwrap();
+            }
+            for entry in stores.reservations.all() {
+                controllers.slots().look(entry.key).await.unwrap();
+            }
+        }
+        self.home.take_log();
+    }
+
+    /// The finalizer of somebody else.
+    pub(super) fn hold<K: Kind>(&self, name: &str) {
+        let mut finalizers = self.home.get::<K>(name).unwrap().meta().finalizers.clone().unwrap_or_default();
+        finalizers.push("example.com/hold".to_owned());
+        self.home.edit::<K>(name, &json!({ "metadata": { "finalizers": finalizers } })).unwrap();
+    }
+
+    /// Some time passes.
+    pub(super) async fn later(&self, seconds: u64) {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+    }
+
+    /// A commitment is made and looked after.
+    pub(super) async fn commit(&self, commitment: &CommittedResource) {
+        self.home.create(commitment).unwrap();
+        self.operate().await;
+        self.later(60).await;
+    }
+
+    /// Somebody changes the commitment of the story.
+    pub(super) fn edit(&self, patch: &Value) {
+        self.home.edit::<CommittedResource>(&names::commitment(UUID), patch).unwrap();
+    }
+
+    /// Somebody changes a slot of it.
+    pub(super) fn edit_slot(&self, number: u64, patch: &Value) {
+        self.home.edit::<Reservation>(&seeds::slot_name(UUID, number), patch).unwrap();
+    }
+
+    /// A VM of half a slot is expected in a slot from now on.
+    pub(super) fn expect_vm(&self, number: u64, vm: &str) {
+        let vm = json!({ vm: { "creationTimestamp": self.clock.now().to_string(),
+                               "resources": { "memory": "240Gi", "cpu": "15" } } });
+        self.edit_slot(number, &json!({ "spec": { "committedResourceReservation": { "allocations": vm } } }));
+    }
+
+    /// These VMs of half a slot run on a host.
+    pub(super) fn run_vms(&self, host: &str, vms: &[&str]) {
+        let instance = |vm: &&str| json!({ "id": vm, "name": vm, "active": true });
+        let (count, instances) = (vms.len(), vms.iter().map(instance).collect::<Vec<_>>());
+        let used = json!({ "memory": format!("{}Gi", 240 * count), "cpu": (15 * count).to_string() });
+        let status = json!({ "status": { "instances": instances, "allocation": used } });
+        self.home.edit_status::<Hypervisor>(host, &status).unwrap();
+    }
+}
+
+/// Kinds that have a zone.
+const ROUTED: [&str; 3] =
+    ["cortex.cloud/v1alpha1/CommittedResource", "cortex.cloud/v1alpha1/Reservation", "kvm.cloud.sap/v1/Hypervisor"];
+
+/// A remote cluster for [`seeds::OTHER_ZONE`].
+fn two_clusters() -> Configuration {
+    let home: Vec<&str> = ROUTED.into_iter().chain(["cortex.cloud/v1alpha1/Knowledge"]).collect();
+    let remote = json!({ "host": "https://remote.example", "gvks": ROUTED,
+                         "labels": { "availabilityZone": seeds::OTHER_ZONE } });
+    let keys = json!({ "apiservers": { "home": { "gvks": home }, "remotes": [remote] } });
+    config::decode(keys.as_object().unwrap(), false).unwrap().configuration
+}

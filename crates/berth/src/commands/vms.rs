@@ -1,0 +1,91 @@
+//! The VMs that are expected in a slot: where each of them is, and until when one is waited for that has not been seen. What
+//! becomes of them was planned by the controller of slots.
+
+use berth_core::{Resources, VmId};
+use berth_reservation::{Outlook, Step, Verified, VmFact};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::{
+    amounts::Amounts,
+    next::Next,
+    times::{moment, span},
+};
+
+/// A VM for people and programs. The names of its members are promised in docs/commands.md.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct VmRow {
+    pub(super) vm: String,
+    pub(super) size: Amounts,
+    /// When it was assigned to the slot.
+    pub(super) expected_since: Option<Timestamp>,
+    /// The hosts that list it.
+    pub(super) seen_on: Vec<String>,
+    /// The status of the slot says that it is in it.
+    pub(super) confirmed: bool,
+    /// Until when it is waited for, while it is not confirmed and no host lists it.
+    pub(super) waited_for_until: Option<Timestamp>,
+    /// The same in a few words.
+    pub(super) state: String,
+}
+
+/// The VMs of a slot, by their ids.
+pub(super) fn rows(slot: &Outlook, now: Timestamp) -> Vec<VmRow> {
+    slot.facts.slot.expected.iter().map(|(vm, size)| row(slot, vm, *size, now)).collect()
+}
+
+fn row(slot: &Outlook, vm: &VmId, size: Resources, now: Timestamp) -> VmRow {
+    let data = slot.object.spec.committed_resource_reservation.as_ref();
+    let since = data.and_then(|data| Some(data.allocations.get(vm.as_str())?.creation_timestamp.0));
+    let confirmed = slot.facts.confirmed.contains_key(vm);
+    let unseen = slot.facts.vms.get(vm).is_none_or(|fact| fact.hosts.is_empty());
+    let awaited = unseen && !confirmed && slot.facts.slot.is_in_force();
+    let until = since.and_then(|since| since.checked_add(slot.delays.allocation).ok()).filter(|_| awaited);
+    let seen = slot.facts.vms.get(vm).into_iter().flat_map(|fact| &fact.hosts);
+    VmRow {
+        vm: vm.to_string(),
+        size: size.into(),
+        expected_since: since,
+        seen_on: seen.map(ToString::to_string).collect(),
+        confirmed,
+        waited_for_until: until,
+        state: slot.facts.vms.get(vm).map_or_else(String::new, |fact| state(slot, vm, fact, until, now)),
+    }
+}
+
+fn state(slot: &Outlook, vm: &VmId, fact: &VmFact, until: Option<Timestamp>, now: Timestamp) -> String {
+    let (place, confirmed) = (slot.facts.slot.status_host.as_ref(), slot.facts.confirmed.contains_key(vm));
+    let here = place.is_some_and(|host| fact.hosts.contains(host));
+    let there = fact.hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let grace = span(slot.delays.grace);
+    match (here, confirmed) {
+        (true, _) if place.is_some_and(|host| fact.taken.contains(host)) => {
+            "is here and counts in another slot".to_owned()
+        }
+        (true, true) => "is here".to_owned(),
+        (true, false) => "is here, not confirmed yet".to_owned(),
+        (false, _) if !fact.hosts.is_empty() => format!("is on {there}"),
+        (false, true) => format!("was here, no host lists it; leaves the slot when it has been missing for {grace}"),
+        (false, false) => match until {
+            Some(until) if until > now => format!("not seen yet, waited for until {}", moment(until, now)),
+            Some(until) => format!("not seen, was waited for until {}", moment(until, now)),
+            None => "not seen yet".to_owned(),
+        },
+    }
+}
+
+/// What becomes of the VMs of a slot in force.
+pub(super) fn next(slot: &Outlook) -> Vec<Next> {
+    let Step::Verify(Verified { fresh, drop, follow, .. }) = &slot.plan.step else { return Vec::new() };
+    let mut all: Vec<String> = fresh.iter().map(|vm| format!("VM {vm} is confirmed in it")).collect();
+    all.extend(drop.iter().map(|vm| format!("VM {vm} leaves it, and its room is kept as before")));
+    all.extend(follow.iter().map(|follow| {
+        let hosts = follow.hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+        format!("it follows VM {} to {hosts} if there is room, and else gives it up", follow.vm)
+    }));
+    if all.is_empty() {
+        all.push("its status names the VMs that are in it".to_owned());
+    }
+    all.into_iter().map(Next::soon).collect()
+}

@@ -1,0 +1,183 @@
+//! Cores of the whole process: how many there are, who holds them, and the one lock under which they are given out (U56).
+//! It gathers what objects show and asks the ledger; which commitment asks for what is planned elsewhere.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use berth_cluster::{
+    Entry, Malformed, ObjectKey, Routes, Store,
+    indexes::{CAPACITY_BY_PLACE, COMMITMENT_BY_CORES},
+};
+use berth_core::{ClusterName, Cores};
+use berth_crds::{CommittedResource, FlavorGroupCapacity, facts};
+use jiff::Timestamp;
+use serde_json::Value;
+use tracing::warn;
+
+use crate::{
+    ledger::{Claim, Ledger, Place, Verdict},
+    served::served_instead,
+    wake::waiting_for_cores,
+};
+
+mod held;
+
+pub(crate) use held::{Held, held};
+
+/// Asks for looks at commitments.
+pub type WakeCommitments = Arc<dyn Fn(&[ObjectKey]) + Send + Sync>;
+
+/// What is known of the cores of a flavor group in a zone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Capacity {
+    /// So many cores has the empty data centre.
+    Total(Cores),
+    /// No object is about it. Commitments of memory do not ask.
+    NoObject,
+    /// The object of this name has no total of cores yet.
+    NoCores(String),
+    /// Nobody can say at the moment, and why.
+    Unknown(String),
+}
+
+/// Counts and gives out cores.
+pub struct CoresBook {
+    ledger: Mutex<Ledger>,
+    commitments: Store<CommittedResource>,
+    capacities: Store<FlavorGroupCapacity>,
+    routes: Routes,
+    wake: WakeCommitments,
+    /// Where several objects say what there is; each is logged once.
+    ambiguous: Mutex<BTreeSet<Place>>,
+}
+
+impl CoresBook {
+    /// A book in which nothing is decided yet. `wake` is told which commitments to look at when a decision of this process
+    /// has come to nothing.
+    pub fn new(
+        commitments: Store<CommittedResource>,
+        capacities: Store<FlavorGroupCapacity>,
+        routes: Routes,
+        wake: WakeCommitments,
+    ) -> Self {
+        let (ledger, ambiguous) = Default::default();
+        Self { ledger, commitments, capacities, routes, wake, ambiguous }
+    }
+
+    /// True when everything that was decided is shown by objects.
+    pub fn is_empty(&self) -> bool {
+        lock(&self.ledger).is_empty()
+    }
+
+    /// What there is in a place, for a commitment in `cluster`. A read that is not complete is never the reason for a
+    /// refusal (U37).
+    pub(crate) fn capacity(&self, place: &Place, cluster: &ClusterName) -> Capacity {
+        match self.object(place, cluster) {
+            Err(why) => Capacity::Unknown(why),
+            Ok(None) => Capacity::NoObject,
+            Ok(Some(entry)) => match facts::total_cores(&entry.object) {
+                Ok(Some(total)) => Capacity::Total(total),
+                Ok(None) => Capacity::NoCores(entry.key.name.to_string()),
+                Err(why) => Capacity::Unknown(format!("FlavorGroupCapacity {}: {why}", entry.key.name)),
+            },
+        }
+    }
+
+    /// Decides about a claim at `now`. What is given out is held until the look has ended ([`CoresBook::looking`]).
+    pub(crate) fn take(&self, key: &ObjectKey, claim: &Claim, now: Timestamp) -> Verdict {
+        let mut ledger = lock(&self.ledger);
+        let settled = ledger.settle(|key| self.commitments.in_doubt(key));
+        let verdict = ledger.take(key, claim, &self.shown(&claim.place, now));
+        drop(ledger);
+        settled.iter().for_each(|place| self.wake_waiting(place, key));
+        verdict
+    }
+
+    /// For the time of a look at a commitment: when it ends, however it does, so does what it took, unless nobody knows
+    /// whether it was written. What was written the store shows by then.
+    pub(crate) fn looking(self: &Arc<Self>, key: &ObjectKey) -> Looking {
+        Looking { book: self.clone(), key: key.clone() }
+    }
+
+    fn looked(&self, key: &ObjectKey) {
+        if self.commitments.in_doubt(key) {
+            return lock(&self.ledger).doubt(key);
+        }
+        let place = lock(&self.ledger).end(key);
+        place.iter().for_each(|place| self.wake_waiting(place, key));
+    }
+
+    fn wake_waiting(&self, place: &Place, except: &ObjectKey) {
+        let mut keys = waiting_for_cores(place, &self.commitments);
+        keys.retain(|key| key != except);
+        (self.wake)(&keys);
+    }
+
+    /// The first object by name, then by cluster (document 20 section 19 no. 10 f).
+    fn object(&self, place: &Place, cluster: &ClusterName) -> Result<Option<Entry<FlavorGroupCapacity>>, String> {
+        let zone = Some(place.zone.as_str());
+        let serving = self.routes.target::<FlavorGroupCapacity>(zone).map_err(|error| error.to_string())?;
+        self.capacities.followed(&serving).map_err(|partial| partial.to_string())?;
+        self.commitments.followed(cluster).map_err(|partial| partial.to_string())?;
+        if let Some(one) = self.capacities.malformed().iter().find(|one| may_be_about(one, place)) {
+            let advice = "cannot be read, correct or delete it";
+            return Err(format!("FlavorGroupCapacity {} {advice}: {}", one.key.name, one.error));
+        }
+        let mut found = self.capacities.select(&CAPACITY_BY_PLACE, &place.indexed());
+        found.sort_by(|a, b| (&a.key.name, &a.key.cluster).cmp(&(&b.key.name, &b.key.cluster)));
+        self.remark(place, &found);
+        Ok(found.into_iter().next())
+    }
+
+    fn remark(&self, place: &Place, found: &[Entry<FlavorGroupCapacity>]) {
+        let mut known = lock(&self.ambiguous);
+        if found.len() < 2 {
+            known.remove(place);
+        } else if known.insert(place.clone()) {
+            let (group, zone, names) = (&place.group, &place.zone, found.iter().map(|entry| &*entry.key.name));
+            let names = names.collect::<Vec<_>>().join(", ");
+            warn!(%group, %zone, names, "several FlavorGroupCapacity objects are about this, the first counts; delete the others");
+        }
+    }
+
+    /// Accepted cores of served commitments (U14), each in the place in which it was accepted.
+    fn shown(&self, place: &Place, now: Timestamp) -> BTreeMap<ObjectKey, Cores> {
+        let entries = self.commitments.select(&COMMITMENT_BY_CORES, &place.indexed());
+        let served =
+            |entry: &Entry<_>| served_instead(&self.commitments, &self.routes, &entry.key, &entry.object).is_none();
+        let held = entries.iter().filter_map(|entry| Some((entry, held(&entry.object, Some(now))?)));
+        let here = held.filter(|(entry, held)| held.place == *place && served(entry));
+        let mut shown: BTreeMap<_, _> = here.map(|(entry, held)| (entry.key.clone(), held.cores)).collect();
+        let malformed = self.commitments.malformed().into_iter().filter(|one| self.commitments.get(&one.key).is_none());
+        shown.extend(malformed.filter_map(|one| Some((one.key.clone(), held::unreadable(&one.raw, place)?))));
+        shown
+    }
+}
+
+/// See [`CoresBook::looking`].
+pub(crate) struct Looking {
+    book: Arc<CoresBook>,
+    key: ObjectKey,
+}
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        self.book.looked(&self.key);
+    }
+}
+
+/// An object whose spec cannot be read may be about any place.
+fn may_be_about(one: &Malformed, place: &Place) -> bool {
+    let spec = &one.raw["spec"];
+    let may_be = |value: &Value, name: &str| value.as_str().is_none_or(|text| text == name);
+    may_be(&spec["flavorGroup"], place.group.as_str()) && may_be(&spec["availabilityZone"], place.zone.as_str())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

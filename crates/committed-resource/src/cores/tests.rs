@@ -1,0 +1,291 @@
+//! Document 20 section 13, on objects in stores.
+
+use berth_cluster::{
+    indexes::{CAPACITY_INDEXES, COMMITMENT_INDEXES},
+    testing::{applied, applied_raw, doubtful, failing, filled},
+};
+use berth_core::testing::at;
+use berth_crds::{
+    CommitmentState::{self, Confirmed, Guaranteed, Pending},
+    FlavorGroupCapacitySpec, ResourceType, Time,
+    conditions::{Status, commitment::Reason, ready_condition},
+    testing,
+};
+use serde_json::json;
+
+use super::*;
+use crate::{
+    plan::{
+        Course, Limits, plan,
+        tests::{facts as facts_of, now},
+    },
+    status::{Delays, report},
+};
+
+const DELAYS: Delays = Delays { retry: std::time::Duration::from_secs(30), cap: std::time::Duration::from_secs(1800) };
+
+fn home() -> ClusterName {
+    ClusterName::home()
+}
+
+fn here() -> Place {
+    Place { group: testing::GROUP.into(), zone: testing::ZONE.into() }
+}
+
+fn key(uuid: &str) -> ObjectKey {
+    ObjectKey::new(home(), format!("commitment-{uuid}"))
+}
+
+fn object(name: &str, cores: Option<&str>) -> FlavorGroupCapacity {
+    let spec = FlavorGroupCapacitySpec {
+        flavor_group: testing::GROUP.to_owned(),
+        availability_zone: testing::ZONE.to_owned(),
+    };
+    let mut object = FlavorGroupCapacity::new(name, spec);
+    let total = &mut object.status.get_or_insert_default().total_capacity;
+    total.extend(cores.map(|cores| ("cores".to_owned(), cores.into())));
+    object
+}
+
+/// A commitment of cores that was accepted with so many.
+fn accepted(uuid: &str, state: CommitmentState, cores: &str) -> CommittedResource {
+    let mut object = testing::commitment(uuid, cores);
+    object.spec.resource_type = ResourceType::Cores;
+    object.spec.state = state;
+    object.status.get_or_insert_default().accepted_spec = Some(object.spec.clone());
+    object
+}
+
+/// The others of the example: A, B, C, D, E.
+fn others() -> Vec<CommittedResource> {
+    let mut b = accepted("b", Guaranteed, "64");
+    b.spec.amount = "96".into();
+    let mut d = accepted("d", Confirmed, "50");
+    d.status = None;
+    let mut e = accepted("e", Confirmed, "30");
+    e.spec.availability_zone = "elsewhere".to_owned();
+    e.status.as_mut().unwrap().accepted_spec = Some(e.spec.clone());
+    vec![accepted("a", Confirmed, "120"), b, accepted("c", Pending, "40"), d, e]
+}
+
+fn book(commitments: Vec<CommittedResource>, capacities: Vec<FlavorGroupCapacity>) -> Arc<CoresBook> {
+    Arc::new(CoresBook::new(
+        filled(COMMITMENT_INDEXES, &home(), commitments),
+        filled(CAPACITY_INDEXES, &home(), capacities),
+        Routes::home_only(),
+        Arc::new(|_| ()),
+    ))
+}
+
+/// What is said to a commitment of so many cores, as a look has it.
+fn told(book: &Arc<CoresBook>, amount: &str, allow_rejection: bool) -> (Reason, String) {
+    let mut facts = facts_of(amount, vec![]);
+    facts.spec.resource = berth_core::commitment::ResourceType::Cores;
+    facts.spec.allow_rejection = allow_rejection;
+    (facts.spec.group, facts.spec.zone) = (testing::GROUP.into(), testing::ZONE.into());
+    facts.groups = Err("not there".to_owned());
+    facts.capacity = book.capacity(&here(), &home());
+    let plan = plan(&facts, Limits::default(), now());
+    assert_eq!((plan.slots.is_empty(), plan.finalizer), (true, crate::plan::Finalizer::Leave), "it never has slots");
+    let mut decided = crate::plan::Decided::hindered(String::new());
+    let own = key("own");
+    let _looking = book.looking(&own);
+    if let Course::Count(claim) = &plan.course {
+        decided.cores = Some(book.take(&own, claim, now()));
+    }
+    decided.plan = plan;
+    let report = report(&facts, &decided, DELAYS, now());
+    let says = report.says.unwrap();
+    let again = (says.reason == Reason::Reserving).then_some(DELAYS.retry);
+    assert_eq!(report.again, again, "what waits is looked at again");
+    let detail = says.detail.map(|detail| format!(": {detail}")).unwrap_or_default();
+    (says.reason, format!("{}{detail}", says.message))
+}
+
+fn with_total(cores: Option<&str>) -> Arc<CoresBook> {
+    book(others(), vec![object("capacity", cores)])
+}
+
+const RESERVED: &str = "commitment successfully reserved";
+
+#[test]
+fn document_20_section_13_row_1_what_is_left_is_accepted_counting_pending_ones() {
+    for allow_rejection in [true, false] {
+        let told = told(&with_total(Some("320")), "96", allow_rejection);
+        assert_eq!(told, (Reason::Accepted, RESERVED.to_owned()), "136 without C, section 19 no. 10 b");
+    }
+}
+
+#[test]
+fn document_20_section_13_row_2_one_more_is_rejected() {
+    let text = "insufficient CPU cores: 96 available, 97 requested".to_owned();
+    assert_eq!(told(&with_total(Some("320")), "97", true), (Reason::Rejected, text));
+}
+
+#[test]
+fn document_20_section_13_row_3_or_tried_again() {
+    let text = "insufficient CPU cores: 96 available, 97 requested".to_owned();
+    assert_eq!(told(&with_total(Some("320")), "97", false), (Reason::Reserving, text));
+}
+
+#[test]
+fn document_20_section_13_row_4_the_headroom_may_be_negative() {
+    let text = "insufficient CPU cores: -44 available, 4 requested".to_owned();
+    assert_eq!(told(&with_total(Some("180")), "4", true), (Reason::Rejected, text), "-4 without C");
+}
+
+/// Looked at again when the object changes, not each second (section 19 no. 10 e).
+#[test]
+fn document_20_section_13_row_5_without_a_total_of_cores_it_waits() {
+    let text =
+        "waiting for CPU capacity data: FlavorGroupCapacity capacity has no status.totalCapacity.cores".to_owned();
+    assert_eq!(told(&with_total(None), "4", true), (Reason::Reserving, text));
+}
+
+#[test]
+fn u56_without_an_object_it_waits() {
+    let text = "waiting for capacity data: no FlavorGroupCapacity object has spec.flavorGroup mem_v4 and \
+                spec.availabilityZone eu-test-1a";
+    for allow_rejection in [true, false] {
+        assert_eq!(told(&book(others(), vec![]), "4", allow_rejection), (Reason::Reserving, text.to_owned()));
+    }
+}
+
+#[test]
+fn u20_a_total_rounds_down_and_a_request_up() {
+    let halves = || book(vec![], vec![object("capacity", Some("7500m"))]);
+    assert_eq!(told(&halves(), "6500m", true).0, Reason::Accepted);
+    let text = "insufficient CPU cores: 7 available, 8 requested".to_owned();
+    assert_eq!(told(&halves(), "7100m", true), (Reason::Rejected, text));
+}
+
+#[test]
+fn document_20_section_13_a_total_of_zero_is_a_real_one() {
+    let text = "insufficient CPU cores: 0 available, 1 requested".to_owned();
+    assert_eq!(told(&book(vec![], vec![object("capacity", Some("0"))]), "1", true), (Reason::Rejected, text));
+}
+
+#[test]
+fn document_20_section_19_no_10c_what_is_over_or_going_does_not_count() {
+    let full = |change: fn(&mut CommittedResource)| {
+        let mut other = accepted("a", Confirmed, "100");
+        change(&mut other);
+        told(&book(vec![other], vec![object("capacity", Some("100"))]), "100", true).0
+    };
+    assert_eq!(full(|_| ()), Reason::Rejected);
+    assert_eq!(full(|other| other.spec.end_time = Some(Time(at(-1)))), Reason::Accepted, "no. 10 c");
+    assert_eq!(full(|other| other.spec.end_time = Some(Time(at(1)))), Reason::Rejected);
+    assert_eq!(full(|other| other.metadata.deletion_timestamp = Some(Time(at(0)))), Reason::Accepted);
+    for state in [CommitmentState::Planned, CommitmentState::Superseded, CommitmentState::Expired] {
+        let mut other = accepted("a", Confirmed, "100");
+        other.spec.state = state;
+        let book = book(vec![other], vec![object("capacity", Some("100"))]);
+        assert_eq!(told(&book, "100", true).0, Reason::Accepted, "{state}");
+    }
+}
+
+#[test]
+fn u38_what_was_said_to_be_over_stays_so_when_the_clock_is_set_back() {
+    let mut other = accepted("a", Confirmed, "100");
+    other.spec.end_time = Some(Time(at(100)));
+    other.status.as_mut().unwrap().conditions = vec![ready_condition(Status::False, "expired", "", Some(1), at(0))];
+    assert_eq!(told(&book(vec![other], vec![object("capacity", Some("100"))]), "100", true).0, Reason::Accepted);
+}
+
+#[test]
+fn u14_a_duplicate_does_not_count() {
+    let mut second = accepted("a", Confirmed, "100");
+    second.metadata.name = Some("another-name".to_owned());
+    let both = vec![accepted("a", Confirmed, "60"), second];
+    let book = book(both, vec![object("capacity", Some("100"))]);
+    assert_eq!(told(&book, "40", true).0, Reason::Accepted);
+    let text = "insufficient CPU cores: 40 available, 41 requested".to_owned();
+    assert_eq!(told(&book, "41", true), (Reason::Rejected, text));
+}
+
+#[test]
+fn document_20_section_19_no_10f_of_several_objects_the_first_by_name_counts() {
+    let book = book(vec![], vec![object("second", Some("1000")), object("first", Some("10"))]);
+    assert_eq!(book.capacity(&here(), &home()), Capacity::Total(Cores::new(10)));
+    assert_eq!(lock(&book.ambiguous).len(), 1, "said once");
+    berth_cluster::testing::deleted(&book.capacities, &home(), object("first", None));
+    assert_eq!(book.capacity(&here(), &home()), Capacity::Total(Cores::new(1000)));
+    assert_eq!(lock(&book.ambiguous).len(), 0);
+}
+
+#[test]
+fn u37_what_cannot_be_read_rejects_nobody() {
+    let book = book(vec![], vec![object("capacity", Some("10"))]);
+    let unknown = |book: &Arc<CoresBook>| match told(book, "100", true) {
+        (Reason::Reserving, why) => why,
+        other => panic!("{other:?}"),
+    };
+    applied(&book.capacities, &home(), object("capacity", Some("-5")));
+    let why =
+        "FlavorGroupCapacity capacity: status.totalCapacity.cores is \"-5\", it must be a number of cores, 0 or more";
+    assert_eq!(unknown(&book), why);
+    applied(&book.capacities, &home(), object("capacity", Some("10")));
+    failing(&book.commitments, &home(), Some("we may not list them"));
+    assert!(unknown(&book).contains("CommittedResource"), "{}", unknown(&book));
+    failing(&book.commitments, &home(), None);
+    failing(&book.capacities, &home(), Some("we may not list them"));
+    assert!(unknown(&book).contains("FlavorGroupCapacity"), "{}", unknown(&book));
+    failing(&book.capacities, &home(), None);
+    assert_eq!(told(&book, "100", true).0, Reason::Rejected);
+    let raw = json!({ "apiVersion": "cortex.cloud/v1alpha1", "kind": "FlavorGroupCapacity",
+        "metadata": { "name": "broken", "resourceVersion": "9" }, "spec": { "flavorGroup": testing::GROUP } });
+    applied_raw(&book.capacities, &home(), raw).unwrap();
+    assert!(unknown(&book).starts_with("FlavorGroupCapacity broken cannot be read, correct or delete it"));
+}
+
+#[test]
+fn a_commitment_that_was_never_readable_keeps_what_it_was_given() {
+    let book = book(vec![], vec![object("capacity", Some("100"))]);
+    let mut broken = serde_json::to_value(accepted("a", Confirmed, "60")).unwrap();
+    broken["spec"]["state"] = json!("unheard of");
+    broken["metadata"]["resourceVersion"] = json!("9");
+    applied_raw(&book.commitments, &home(), broken).unwrap();
+    let text = "insufficient CPU cores: 40 available, 41 requested".to_owned();
+    assert_eq!(told(&book, "41", false), (Reason::Reserving, text));
+}
+
+#[test]
+fn document_20_section_19_no_10a_of_many_at_the_same_time_no_more_are_accepted_than_fit() {
+    let book = book(vec![], vec![object("capacity", Some("100"))]);
+    let take = |number: usize| {
+        let claim = Claim { place: here(), cores: Cores::new(30), total: Cores::new(100) };
+        book.take(&key(&format!("uuid-{number}")), &claim, now())
+    };
+    let verdicts: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|number| scope.spawn(move || take(number))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(verdicts.iter().filter(|verdict| **verdict == Verdict::Enough).count(), 3, "{verdicts:?}");
+}
+
+#[test]
+fn what_a_look_took_ends_with_it_unless_nobody_knows_what_was_written() {
+    let woken = Arc::new(Mutex::new(Vec::new()));
+    let note = woken.clone();
+    let mut waiting = accepted("waiting", Confirmed, "60");
+    waiting.status = None;
+    let book = Arc::new(CoresBook::new(
+        filled(COMMITMENT_INDEXES, &home(), [waiting]),
+        filled(CAPACITY_INDEXES, &home(), [object("capacity", Some("100"))]),
+        Routes::home_only(),
+        Arc::new(move |keys: &[ObjectKey]| lock(&note).extend_from_slice(keys)),
+    ));
+    let claim = Claim { place: here(), cores: Cores::new(60), total: Cores::new(100) };
+    let looking = book.looking(&key("one"));
+    assert_eq!(book.take(&key("one"), &claim, now()), Verdict::Enough);
+    let short = Verdict::Short { available: Cores::new(40), provisional: true };
+    assert_eq!(book.take(&key("waiting"), &claim, now()), short);
+    drop(book.looking(&key("waiting")));
+    doubtful(&book.commitments, &key("one"));
+    drop(looking);
+    assert!(!book.is_empty() && lock(&woken).is_empty(), "its outcome is unknown");
+    berth_cluster::testing::deleted(&book.commitments, &home(), accepted("one", Confirmed, "60"));
+    applied(&book.commitments, &home(), accepted("one", Confirmed, "1"));
+    drop(book.looking(&key("one")));
+    assert_eq!((book.is_empty(), &lock(&woken)[..]), (true, &[key("waiting")][..]));
+}

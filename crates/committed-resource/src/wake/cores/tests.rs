@@ -1,0 +1,104 @@
+use berth_cluster::{indexes::COMMITMENT_INDEXES, testing::filled};
+use berth_core::ClusterName;
+use berth_crds::{
+    CommitmentState, ResourceType, Time,
+    conditions::{Status, ready_condition},
+    testing,
+};
+use jiff::Timestamp;
+
+use super::*;
+
+fn home() -> ClusterName {
+    ClusterName::home()
+}
+
+/// A commitment of cores, accepted or not.
+fn cores(uuid: &str, amount: &str, accepted: bool) -> CommittedResource {
+    let mut object = testing::commitment(uuid, amount);
+    object.spec.resource_type = ResourceType::Cores;
+    let status = object.status.get_or_insert_default();
+    let (word, reason) = if accepted { (Status::True, "Accepted") } else { (Status::False, "Reserving") };
+    status.conditions = vec![ready_condition(word, reason, "", Some(1), Timestamp::UNIX_EPOCH)];
+    status.accepted_spec = accepted.then(|| object.spec.clone());
+    object
+}
+
+/// One that waits here, one in another zone, one in another group, one that is served and one of memory.
+fn store() -> Store<CommittedResource> {
+    let (mut zone, mut group) = (cores("zone-1", "8", false), cores("group-1", "8", false));
+    zone.spec.availability_zone = "elsewhere".to_owned();
+    group.spec.flavor_group_name = "other".to_owned();
+    let mut refused = cores("refused-1", "8", false);
+    refused.status.get_or_insert_default().conditions =
+        vec![ready_condition(Status::False, "Rejected", "", Some(1), Timestamp::UNIX_EPOCH)];
+    let others = [cores("served-1", "8", true), testing::commitment("memory-1", "8Gi"), refused];
+    filled(COMMITMENT_INDEXES, &home(), [cores("waiting-1", "8", false), zone, group].into_iter().chain(others))
+}
+
+fn names(keys: impl IntoIterator<Item = ObjectKey>) -> Vec<String> {
+    keys.into_iter().map(|key| key.name.to_string()).collect()
+}
+
+fn freed(old: &CommittedResource, new: Option<&CommittedResource>) -> Vec<String> {
+    let key = ObjectKey::new(home(), "commitment-holder");
+    let shared = |object: &CommittedResource| std::sync::Arc::new(object.clone());
+    names(by_freed_cores(&Change { key, old: Some(shared(old)), new: new.map(shared) }, &store()))
+}
+
+#[test]
+fn document_20_section_19_no_10e_a_capacity_object_wakes_who_waits_in_its_group_and_zone() {
+    let mut object = FlavorGroupCapacity::default();
+    object.spec.flavor_group = testing::GROUP.to_owned();
+    object.spec.availability_zone = testing::ZONE.to_owned();
+    let key = ObjectKey::new(home(), "capacity");
+    let change = |new: Option<FlavorGroupCapacity>| Change { key: key.clone(), old: None, new: new.map(Into::into) };
+    assert_eq!(names(by_capacity(&change(Some(object)), &store())), ["commitment-waiting-1"]);
+    let all = names(by_capacity(&change(None), &store()));
+    assert_eq!(
+        all,
+        ["commitment-group-1", "commitment-waiting-1", "commitment-zone-1"],
+        "never readable: all that wait"
+    );
+}
+
+#[test]
+fn cores_that_become_free_wake_who_waits_for_them() {
+    let held = cores("holder", "40", true);
+    let change = |change: fn(&mut CommittedResource)| {
+        let mut new = held.clone();
+        change(&mut new);
+        freed(&held, Some(&new))
+    };
+    let woken = ["commitment-waiting-1"];
+    assert_eq!(freed(&held, None), woken, "it is gone");
+    assert_eq!(change(|new| new.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH))), woken);
+    assert_eq!(change(|new| new.spec.state = CommitmentState::Superseded), woken);
+    assert_eq!(change(|new| new.spec.state = CommitmentState::Planned), woken);
+    assert_eq!(change(|new| accepted(new).amount = "39".into()), woken, "it has shrunk");
+    assert_eq!(change(|new| accepted(new).availability_zone = "elsewhere".to_owned()), woken, "it has moved");
+    assert_eq!(change(|new| accepted(new).resource_type = ResourceType::Memory), woken);
+    assert_eq!(change(|new| say(new, "expired")), woken, "its end has come");
+    assert_eq!(change(|new| say(new, "DuplicateUUID")), woken, "another object is served");
+}
+
+#[test]
+fn cores_that_stay_taken_wake_nobody() {
+    let held = cores("holder", "40", true);
+    let mut wish = held.clone();
+    wish.spec.amount = "8".into();
+    assert_eq!(freed(&held, Some(&wish)), [""; 0], "a wish frees nothing before it is accepted");
+    let mut larger = held.clone();
+    accepted(&mut larger).amount = "41".into();
+    assert_eq!(freed(&held, Some(&larger)), [""; 0]);
+    assert_eq!(freed(&cores("holder", "40", false), None), [""; 0], "it held nothing");
+}
+
+fn accepted(object: &mut CommittedResource) -> &mut berth_crds::CommittedResourceSpec {
+    object.status.as_mut().unwrap().accepted_spec.as_mut().unwrap()
+}
+
+fn say(object: &mut CommittedResource, reason: &str) {
+    object.status.as_mut().unwrap().conditions =
+        vec![ready_condition(Status::False, reason, "", Some(1), Timestamp::UNIX_EPOCH)];
+}

@@ -1,0 +1,240 @@
+//! Worked examples and rules of document 20 as whole looks of both controllers.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
+
+mod support;
+
+use std::{sync::Arc, time::Duration};
+
+use berth_cluster::Next;
+use berth_crds::{CommittedResource, Knowledge, Reservation, names};
+use berth_telemetry::clock::Clock;
+use berth_testkit::{Fault, Server, Verb, seeds};
+use serde_json::{Value, json};
+use support::*;
+
+/// A commitment of so many slots that is accepted on `node1`, which has room for so many.
+async fn accepted(clock: &Arc<dyn Clock>, commitment: &CommittedResource, room: u64) -> (Server, Process) {
+    let server = server(clock, &[("node1", room)], commitment);
+    let process = Process::start(&server, clock);
+    assert_eq!(process.settle().await, []);
+    assert_eq!(ready(&server).reason, "Accepted");
+    server.take_log();
+    (server, process)
+}
+
+fn respec(server: &Server, change: &Value) {
+    server.edit::<CommittedResource>(&names::commitment(UUID), &json!({ "spec": change })).unwrap();
+}
+
+fn slot(server: &Server, number: u64) -> Reservation {
+    server.get(&seeds::slot_name(UUID, number)).unwrap()
+}
+
+/// A VM is expected in slot `number`.
+fn expect_vm(server: &Server, number: u64) {
+    let vm = json!({ "creationTimestamp": "2026-03-01T08:00:00Z", "resources": { "memory": "480Gi", "cpu": "30" } });
+    let change = json!({ "spec": { "committedResourceReservation": { "allocations": { "vm-1": vm } } } });
+    server.edit::<Reservation>(&seeds::slot_name(UUID, number), &change).unwrap();
+}
+
+fn told(server: &Server) -> (String, String) {
+    let ready = ready(server);
+    (ready.reason, ready.message)
+}
+
+/// With D13 slot 1 is not even created.
+#[tokio::test(start_paused = true)]
+async fn document_20_section_8_3_example_what_was_accepted_survives_untouched() {
+    let clock = clock();
+    let (server, process) = accepted(&clock, &seeds::rejectable(UUID, 1), 1).await;
+    expect_vm(&server, 0);
+    process.settle().await;
+    let before = slot(&server, 0);
+    server.take_log();
+    respec(&server, &json!({ "amount": seeds::slots(2) }));
+    assert_eq!(process.settle().await, []);
+    let (reason, message) = told(&server);
+    assert_eq!(reason, "Rejected");
+    assert!(message.starts_with("insufficient capacity: 1/2 reservation slots could be placed"), "{message}");
+    assert_eq!(slot(&server, 0).metadata.resource_version, before.metadata.resource_version);
+    assert_eq!(server.take_log(), ["status committedresources/commitment-uuid-1"], "nothing else was written");
+    let status = commitment(&server).status.unwrap();
+    assert_eq!(status.accepted_spec.unwrap().amount.as_str(), seeds::slots(1));
+    process.settle_for_good().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn document_20_section_7_2_what_was_rolled_back_is_kept_up_without_a_word() {
+    let clock = clock();
+    let (server, process) = accepted(&clock, &seeds::rejectable(UUID, 1), 1).await;
+    respec(&server, &json!({ "amount": seeds::slots(2) }));
+    process.settle().await;
+    let rejected = ready(&server);
+    server.delete::<Reservation>(&seeds::slot_name(UUID, 0)).unwrap();
+    assert_eq!(process.settle().await, []);
+    let data = slot(&server, 0).spec.committed_resource_reservation.unwrap();
+    assert_eq!(data.creator.as_deref(), Some("committed-resource-controller-rollback"));
+    assert_eq!(data.parent_generation, Some(2), "document 20 section 8.3: the current generation");
+    assert_eq!(slots_and_hosts(&server), [(seeds::slot_name(UUID, 0), Some("node1".to_owned()))]);
+    assert_eq!(ready(&server), rejected);
+    process.settle_for_good().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn document_20_section_19_no_4_a_rollback_without_flavor_groups_destroys_nothing() {
+    let clock = clock();
+    let (server, process) = accepted(&clock, &seeds::rejectable(UUID, 1), 1).await;
+    respec(&server, &json!({ "amount": seeds::slots(2) }));
+    process.settle().await;
+    drop(process);
+    server.delete::<Knowledge>(names::FLAVOR_GROUPS).unwrap();
+    server.take_log();
+    let process = Process::start(&server, &clock);
+    process.wake_everything();
+    assert_eq!(process.settle().await, []);
+    assert_eq!((server.take_log(), slots_and_hosts(&server).len()), (vec![], 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn document_20_section_19_no_5_a_pending_commitment_keeps_what_was_accepted() {
+    let clock = clock();
+    let mut pending = seeds::rejectable(UUID, 1);
+    pending.spec.state = berth_crds::CommitmentState::Pending;
+    let (server, process) = accepted(&clock, &pending, 1).await;
+    respec(&server, &json!({ "amount": seeds::slots(2) }));
+    process.settle().await;
+    assert_eq!((told(&server).0, slots_and_hosts(&server).len()), ("Rejected".to_owned(), 1));
+    process.settle_for_good().await;
+}
+
+/// The rows of the lifecycle that one commitment can pass through.
+#[tokio::test(start_paused = true)]
+async fn document_20_section_5_1_lifecycle() {
+    let clock = clock();
+    let mut planned = seeds::patient(UUID, 2);
+    planned.spec.state = berth_crds::CommitmentState::Planned;
+    let server = server(&clock, &[("node1", 2)], &planned);
+    let process = Process::start(&server, &clock);
+    for (change, reason, held) in [
+        (json!({}), "Planned", 0),
+        (json!({ "state": "pending" }), "Accepted", 2),
+        (json!({ "state": "guaranteed" }), "Accepted", 2),
+        (json!({ "state": "confirmed", "amount": seeds::slots(1) }), "Accepted", 1),
+        (json!({ "amount": seeds::slots(3) }), "Reserving", 3),
+        (json!({ "allowRejection": true }), "Rejected", 1),
+        (json!({ "amount": seeds::slots(2) }), "Accepted", 2),
+        (json!({ "state": "planned" }), "Planned", 0),
+        (json!({ "state": "confirmed" }), "Accepted", 2),
+        (json!({ "state": "superseded" }), "superseded", 0),
+        (json!({ "state": "confirmed" }), "Accepted", 2),
+        (json!({ "state": "expired" }), "expired", 0),
+        (json!({ "state": "confirmed", "endTime": "2026-03-01T11:59:59Z" }), "expired", 0),
+    ] {
+        respec(&server, &change);
+        assert_eq!(process.settle().await, [], "{change}");
+        let condition = ready(&server);
+        assert_eq!((condition.reason.as_str(), slots_and_hosts(&server).len()), (reason, held), "{change}");
+        assert_eq!(condition.observed_generation, commitment(&server).metadata.generation, "section 9.2");
+        process.settle_for_good().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn document_20_section_19_no_2_and_11_the_end_comes_by_the_clock_and_leaves_vms_alone() {
+    let clock = clock();
+    let mut ending = seeds::patient(UUID, 2);
+    ending.spec.end_time = Some("2026-03-01T12:05:00Z".parse().map(berth_crds::Time).unwrap());
+    let (server, process) = accepted(&clock, &ending, 2).await;
+    expect_vm(&server, 0);
+    process.settle().await;
+    let Next::After(wait) = process.look().await.unwrap() else { panic!("no timer") };
+    tokio::time::sleep(wait - Duration::from_secs(2)).await;
+    process.look().await.unwrap();
+    assert_eq!(told(&server).0, "Accepted", "not before the end");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(process.look().await.unwrap(), Next::Done);
+    assert_eq!(told(&server), ("expired".to_owned(), "commitment is no longer active".to_owned()));
+    assert_eq!(slots_and_hosts(&server), []);
+    assert!(commitment(&server).status.unwrap().accepted_spec.is_some(), "section 6.2: it is kept");
+    process.settle_for_good().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn document_20_section_19_no_3_acceptance_sticks_while_a_slot_is_placed_anew() {
+    let clock = clock();
+    let (server, process) = accepted(&clock, &seeds::rejectable(UUID, 1), 1).await;
+    server.delete::<berth_crds::Hypervisor>("node1").unwrap();
+    let cleared = json!({ "spec": { "targetHost": null } });
+    server.edit::<Reservation>(&seeds::slot_name(UUID, 0), &cleared).unwrap();
+    assert_eq!(process.settle().await, []);
+    let (reason, message) = told(&server);
+    assert_eq!(reason, "Reserving", "{message}");
+    assert!(commitment(&server).status.unwrap().accepted_spec.is_some());
+    server.create(&seeds::host("node2", 1)).unwrap();
+    assert_eq!(process.settle().await, []);
+    assert_eq!(told(&server).0, "Accepted");
+    process.settle_for_good().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn document_20_section_19_no_21_a_slot_that_is_gone_already_is_no_failure() {
+    let clock = clock();
+    let (server, process) = accepted(&clock, &seeds::patient(UUID, 2), 2).await;
+    let gone = seeds::slot_name(UUID, 0);
+    server.before(Verb::Delete, &slot_path(0), 1, move |server| {
+        server.delete::<Reservation>(&gone).unwrap();
+    });
+    respec(&server, &json!({ "state": "expired" }));
+    assert_eq!(process.settle().await, []);
+    assert_eq!((told(&server).0.as_str(), slots_and_hosts(&server).len()), ("expired", 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn document_20_section_17_no_2_own_creates_that_the_watch_has_not_shown_are_not_made_twice() {
+    let clock = clock();
+    let server = server(&clock, &[("node1", 3)], &seeds::patient(UUID, 3));
+    let process = Process::start(&server, &clock);
+    process.look().await.unwrap();
+    server.take_log();
+    for _ in 0..3 {
+        process.commitments.look(commitment_key()).await.unwrap();
+    }
+    assert_eq!(server.take_log(), [""; 0]);
+    assert_eq!(slots_and_hosts(&server).len(), 3);
+}
+
+/// The empty slot gets a VM just before it goes: another one has to.
+#[tokio::test(start_paused = true)]
+async fn document_20_section_17_no_3_a_slot_that_gets_a_vm_meanwhile_is_not_deleted_as_an_empty_one() {
+    let clock = clock();
+    let (server, process) = accepted(&clock, &seeds::patient(UUID, 2), 2).await;
+    respec(&server, &json!({ "amount": seeds::slots(1) }));
+    server.before(Verb::Delete, &slots_path(), 1, |server| {
+        let empty = [0, 1].map(|number| seeds::slot_name(UUID, number));
+        let doomed = server.log().last().map(|write| write.path.clone()).unwrap_or_default();
+        let number = u64::from(doomed.ends_with(&empty[1]));
+        expect_vm(server, number);
+    });
+    process.settle().await;
+    let left: Vec<Reservation> = server.all().unwrap();
+    let data = left[0].spec.committed_resource_reservation.as_ref().unwrap();
+    assert_eq!((left.len(), data.allocations.len()), (1, 1), "the one with the VM");
+    assert_eq!(told(&server).0, "Accepted");
+}
+
+/// U37: what the API server refuses does not reject, although the commitment may be rejected.
+#[tokio::test(start_paused = true)]
+async fn document_20_section_12_9_an_error_in_the_middle_undoes_nothing_and_the_next_look_completes() {
+    let clock = clock();
+    let hosts = [("node1", 3)];
+    let server = server(&clock, &hosts, &seeds::rejectable(UUID, 3));
+    let process = Process::start(&server, &clock);
+    server.fail(Verb::Create, &slot_path(1), 1, Fault::Forbidden);
+    process.look().await.unwrap_err();
+    let (reason, message) = told(&server);
+    assert_eq!(reason, "Reserving");
+    assert!(message.contains("commitment-uuid-1-1"), "{message}");
+    assert!(slots_and_hosts(&server).iter().any(|(name, _)| name.ends_with("-0")), "what was created stays");
+    process.settle().await;
+    assert_accepted(&server, 3, &hosts);
+}

@@ -1,0 +1,176 @@
+//! Freeze (U57): a commitment with the annotation, and its slots, stay exactly as they are, whatever happens around them.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
+
+mod support;
+
+use std::time::Duration;
+
+use berth_crds::{
+    CommittedResource, Condition, Hypervisor, Knowledge, Reservation,
+    conditions::{find, safety},
+    labels, names,
+};
+use berth_testkit::{Server, Verb, seeds};
+use serde_json::{Value, json};
+use support::*;
+
+const HOSTS: [(&str, u64); 2] = [("node1", 2), ("node2", 2)];
+
+fn freeze(on: bool) -> Value {
+    let value = if on { json!("for the audit") } else { Value::Null };
+    json!({ "metadata": { "annotations": { labels::FREEZE: value } } })
+}
+
+fn edit(server: &Server, patch: &Value) {
+    server.edit::<CommittedResource>(&names::commitment(UUID), patch).unwrap();
+}
+
+fn frozen(server: &Server) -> Option<Condition> {
+    find(&commitment(server).status?.conditions, safety::FROZEN).cloned()
+}
+
+/// Two slots in force, then frozen.
+async fn two_frozen_slots() -> (Server, Process) {
+    let clock = clock();
+    let server = server(&clock, &HOSTS, &seeds::patient(UUID, 2));
+    let process = Process::start(&server, &clock);
+    assert_eq!(process.settle().await, []);
+    edit(&server, &freeze(true));
+    assert_eq!(process.settle().await, []);
+    let condition = frozen(&server).expect("it says that it is frozen");
+    assert_eq!((condition.status.as_str(), condition.reason.as_str()), ("True", "Annotation"));
+    assert!(condition.message.contains("kubectl annotate committedresource commitment-uuid-1"), "{condition:?}");
+    (server, process)
+}
+
+/// Something happens, and nothing is written but by whoever did it.
+async fn nothing_follows(server: &Server, process: &Process, act: impl FnOnce(&Server)) {
+    act(server);
+    let before = (ready(server), slots_and_hosts(server));
+    server.take_log();
+    assert_eq!(process.settle().await, []);
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    process.wake_everything();
+    assert_eq!(process.settle().await, []);
+    assert_eq!(server.take_log(), [""; 0], "a frozen commitment is left as it is");
+    assert_eq!((ready(server), slots_and_hosts(server)), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn u57_no_change_of_the_spec_is_followed_until_it_is_set_free() {
+    let (server, process) = two_frozen_slots().await;
+    let amount = |slots| json!({ "spec": { "amount": seeds::slots(slots) } });
+    nothing_follows(&server, &process, |server| edit(server, &amount(4))).await;
+    nothing_follows(&server, &process, |server| edit(server, &amount(1))).await;
+    edit(&server, &freeze(false));
+    assert_eq!(process.settle().await, []);
+    assert_eq!(frozen(&server), None);
+    assert_accepted(&server, 1, &HOSTS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn u57_expiry_waits_and_so_does_deletion() {
+    let (server, process) = two_frozen_slots().await;
+    let over = json!({ "spec": { "state": "expired" } });
+    nothing_follows(&server, &process, |server| edit(server, &over)).await;
+    nothing_follows(&server, &process, |server| {
+        server.delete::<CommittedResource>(&names::commitment(UUID)).unwrap();
+    })
+    .await;
+    edit(&server, &freeze(false));
+    assert_eq!(process.settle().await, []);
+    assert_eq!(slots_and_hosts(&server), []);
+    assert!(server.get::<CommittedResource>(&names::commitment(UUID)).is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn u57_the_loss_of_hosts_and_of_the_flavor_groups_waits() {
+    let (server, process) = two_frozen_slots().await;
+    nothing_follows(&server, &process, |server| {
+        for (host, _) in HOSTS {
+            server.delete::<Hypervisor>(host).unwrap();
+        }
+        server.delete::<Knowledge>(names::FLAVOR_GROUPS).unwrap();
+    })
+    .await;
+    edit(&server, &freeze(false));
+    assert_eq!(process.settle().await, [], "the grace begins when somebody looks again");
+    tokio::time::sleep(Duration::from_secs(901)).await;
+    process.wake_everything();
+    assert_eq!(process.settle().await, []);
+    assert!(slots_and_hosts(&server).iter().all(|(_, host)| host.is_none()), "{:?}", slots_and_hosts(&server));
+}
+
+#[tokio::test(start_paused = true)]
+async fn u57_a_hand_on_a_slot_is_not_corrected() {
+    let (server, process) = two_frozen_slots().await;
+    let name = seeds::slot_name(UUID, 0);
+    nothing_follows(&server, &process, |server| {
+        server.edit::<Reservation>(&name, &json!({ "spec": { "targetHost": null } })).unwrap();
+    })
+    .await;
+    edit(&server, &freeze(false));
+    assert_eq!(process.settle().await, []);
+    assert_accepted(&server, 2, &HOSTS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn u57_one_that_is_frozen_from_the_start_says_so_and_gets_nothing() {
+    let clock = clock();
+    let mut new = seeds::patient(UUID, 2);
+    new.metadata.annotations = Some([(labels::FREEZE.to_owned(), String::new())].into());
+    let server = server(&clock, &HOSTS, &new);
+    let process = Process::start(&server, &clock);
+    assert_eq!(process.settle().await, []);
+    let condition = ready(&server);
+    assert_eq!((condition.reason.as_str(), condition.status.as_str()), ("Reserving", "False"));
+    assert!(condition.message.starts_with("commitment is frozen: "), "{condition:?}");
+    assert_eq!(frozen(&server).map(|condition| condition.reason).as_deref(), Some("Annotation"));
+    assert_eq!(slots_and_hosts(&server), []);
+    nothing_follows(&server, &process, |_| {}).await;
+    edit(&server, &freeze(false));
+    assert_eq!(process.settle().await, []);
+    assert_accepted(&server, 2, &HOSTS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn u57_a_waiting_slot_that_is_frozen_leaves_the_room_to_others() {
+    let clock = clock();
+    let server = server(&clock, &[("node1", 1)], &seeds::patient(UUID, 2));
+    let process = Process::start(&server, &clock);
+    assert_eq!(process.settle().await, []);
+    assert_eq!(process.world.scheduler.waiting_slots().len(), 1);
+    edit(&server, &freeze(true));
+    assert_eq!(process.settle().await, []);
+    assert_eq!(process.world.scheduler.waiting_slots(), [], "it looks for nothing");
+    server.create(&seeds::host("node2", 1)).unwrap();
+    assert_eq!(process.settle().await, []);
+    assert_eq!(process.world.scheduler.assumed(), 0, "nothing is kept for it");
+    server.create(&seeds::patient("uuid-2", 1)).unwrap();
+    assert_eq!(process.settle().await, []);
+    let hosts = slots_and_hosts(&server);
+    assert!(hosts.contains(&(seeds::slot_name("uuid-2", 0), Some("node2".to_owned()))), "{hosts:?}");
+    edit(&server, &freeze(false));
+    assert_eq!(process.settle().await, []);
+    assert_eq!(process.world.scheduler.waiting_slots().len(), 1, "it waits again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn u57_a_freeze_in_the_middle_of_an_apply_stops_the_rest_of_it() {
+    let clock = clock();
+    let server = server(&clock, &[("node1", 40)], &seeds::patient(UUID, 30));
+    let process = Process::start(&server, &clock);
+    let follower = process.world.clone();
+    server.before(Verb::Create, &slots_path(), 3, move |server| {
+        edit(server, &freeze(true));
+        follower.deliver().unwrap();
+    });
+    process.settle().await;
+    let made = slots_and_hosts(&server).len();
+    assert!((2..=16 + 3).contains(&made), "{made} slots: those whose requests were under way");
+    assert!(frozen(&server).is_some());
+    assert_eq!(process.world.scheduler.assumed(), 0);
+    edit(&server, &freeze(false));
+    assert_eq!(process.settle().await, []);
+    assert_accepted(&server, 30, &[("node1", 40)]);
+}

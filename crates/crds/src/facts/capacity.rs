@@ -1,0 +1,44 @@
+//! What a FlavorGroupCapacity says about cores.
+
+use berth_core::{Cores, Quantity};
+
+use crate::{FlavorGroupCapacity, resources};
+
+/// Cores of the empty data centre (document 20 section 13), rounded down (U20); none when nobody has measured them yet. A
+/// total that makes no sense is an error in words: nothing may be concluded from it.
+pub fn total_cores(object: &FlavorGroupCapacity) -> Result<Option<Cores>, String> {
+    let status = object.status.as_ref();
+    let Some(text) = status.and_then(|status| status.total_capacity.get(resources::CORES)) else { return Ok(None) };
+    let total = Quantity::parse(text.as_str()).ok().filter(|total| !total.is_negative());
+    let total = total.ok_or_else(|| {
+        format!("status.totalCapacity.cores is {:?}, it must be a number of cores, 0 or more", text.as_str())
+    })?;
+    Ok(Some(Cores::new(total.round_down())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: Option<&str>) -> Result<Option<Cores>, String> {
+        let mut object = FlavorGroupCapacity::default();
+        let map = &mut object.status.get_or_insert_default().total_capacity;
+        map.extend(text.map(|text| (resources::CORES.to_owned(), text.into())));
+        total_cores(&object)
+    }
+
+    #[test]
+    fn document_20_section_13_a_total_of_zero_is_a_real_zero_and_an_absent_one_is_none() {
+        assert_eq!(total_cores(&FlavorGroupCapacity::default()), Ok(None));
+        assert_eq!((of(None), of(Some("0"))), (Ok(None), Ok(Some(Cores::ZERO))));
+        assert_eq!(of(Some("319999m")), Ok(Some(Cores::new(319))), "U20: capacity rounds down");
+    }
+
+    #[test]
+    fn a_total_that_makes_no_sense_is_named() {
+        for text in ["-5", "many"] {
+            let why = of(Some(text)).unwrap_err();
+            assert!(why.contains(text) && why.contains("status.totalCapacity.cores"), "{why}");
+        }
+    }
+}

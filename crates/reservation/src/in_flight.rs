@@ -1,0 +1,19 @@
+//! The controller of in-flight reservations (document 21 section 11, ruling U3): room that somebody else keeps on several
+//! hosts for a VM on its way. We create none.
+//!
+//! It decides when such a block has done its work: when the VM has landed, wherever, at `spec.endTime`, or half an hour
+//! after creation when there is none. Other types of reservations it never touches (section 15 no. 1).
+
+mod controller;
+mod facts;
+mod metrics;
+mod plan;
+mod sightings;
+mod vm_sizes;
+pub mod wake;
+
+pub use controller::{InFlightController, Parts};
+pub use facts::{Facts, Flight};
+pub use metrics::InFlightMetrics;
+pub use plan::{Cause, Plan, Step, needs_size, plan};
+pub use vm_sizes::{NoVmSizes, VmSizes};

@@ -1,0 +1,66 @@
+//! What a look at an in-flight reservation rests on. Gathered by the controller, never changed by a decision.
+
+use std::collections::BTreeSet;
+
+use berth_cluster::ObjectKey;
+use berth_core::{HostName, Resources, VmId};
+use berth_crds::{Reservation, facts};
+use jiff::Timestamp;
+
+/// An in-flight reservation, the others of its VM, and where that is.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The wall clock.
+    pub now: Timestamp,
+    /// The one that is looked at.
+    pub own: Flight,
+    /// All of its VM, this one included, by key.
+    pub family: Vec<Flight>,
+    /// The hosts that list the VM.
+    pub listed: BTreeSet<HostName>,
+    /// Every cluster's hosts are followed: a VM that is listed nowhere is nowhere.
+    pub hosts_known: bool,
+    /// The size that the VM has now, if anybody needs it and can say.
+    pub vm_size: Option<Resources>,
+}
+
+/// One in-flight reservation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flight {
+    /// Which.
+    pub key: ObjectKey,
+    /// Its VM; none when the data of the variant is missing.
+    pub vm: Option<VmId>,
+    /// Where it keeps room.
+    pub target: Option<HostName>,
+    /// How much.
+    pub size: Resources,
+    /// The VM changes where it is: it is listed by its host before and after.
+    pub resizes: bool,
+    /// When it was created.
+    pub created: Option<Timestamp>,
+    /// `spec.endTime`.
+    pub end: Option<Timestamp>,
+    /// The hosts that listed the VM when this process first saw the object; none while that could not be seen.
+    pub listed_first: Option<BTreeSet<HostName>>,
+}
+
+/// The intents of a VM that may stay on its host (document 21 section 11.2 row 5).
+const RESIZING: [&str; 2] = ["resize", "rebuild"];
+
+impl Flight {
+    pub(super) fn new(key: &ObjectKey, object: &Reservation, listed_first: Option<BTreeSet<HostName>>) -> Self {
+        let shared = facts::slot(object);
+        let data = object.spec.in_flight_reservation.as_ref();
+        Self {
+            key: key.clone(),
+            vm: data.map(|data| data.vm_id.as_deref().unwrap_or_default().into()),
+            target: shared.target_host,
+            size: shared.size,
+            resizes: data.is_some_and(|data| RESIZING.contains(&data.intent.as_str())),
+            created: object.metadata.creation_timestamp.as_ref().map(|time| time.0),
+            end: shared.end,
+            listed_first,
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Plan: what becomes of an in-flight reservation (document 21 section 11.2 with section 15 no. 9 and U3). A function of
+//! facts.
+
+use std::time::Duration;
+
+use berth_cluster::ObjectKey;
+use berth_crds::conditions::{
+    Status,
+    reservation::{self as texts, Reason},
+};
+use jiff::{SignedDuration, Timestamp};
+
+use super::facts::{Facts, Flight};
+use crate::status::Says;
+
+/// How long one without `spec.endTime` may live (U3).
+const LIFE: SignedDuration = SignedDuration::from_mins(30);
+
+/// What is done, and when to look again without an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// What is done.
+    pub step: Step,
+    /// When to look again.
+    pub again: Option<Duration>,
+}
+
+/// What is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The VM is still on its way.
+    Nothing,
+    /// There is something to say.
+    Say(Says),
+    /// They have done their work. The last ones are those that prove that the VM has landed, so that whoever has to go on
+    /// after the first ones still knows it.
+    Delete(Cause, Vec<ObjectKey>),
+}
+
+/// Why in-flight reservations are deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The VM is where it was to go, or on another host that it was not on before.
+    Landed,
+    /// `spec.endTime` is over.
+    EndTime,
+    /// There is no `spec.endTime`, and half an hour is over.
+    Age,
+}
+
+impl Cause {
+    /// The value of the label `cause` in metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Landed => "landed",
+            Self::EndTime => "end_time",
+            Self::Age => "age",
+        }
+    }
+}
+
+/// Whether a VM is where it was before, as far as hosts show, so that its size has to tell.
+pub fn needs_size(facts: &Facts) -> bool {
+    facts.family.iter().any(|flight| facts.may_have_been_resized(flight))
+}
+
+/// Plans a look.
+pub fn plan(facts: &Facts) -> Plan {
+    let deadline = deadline(&facts.own);
+    if let Some((_, cause)) = deadline.filter(|(end, _)| *end <= facts.now) {
+        return Plan { step: Step::Delete(cause, vec![facts.own.key.clone()]), again: None };
+    }
+    let rest = deadline.map(|(end, _)| end.duration_since(facts.now));
+    let again = rest.and_then(|rest| Duration::try_from(rest).ok());
+    match step(facts) {
+        step @ Step::Delete(..) => Plan { step, again: None },
+        step => Plan { step, again },
+    }
+}
+
+fn deadline(flight: &Flight) -> Option<(Timestamp, Cause)> {
+    let age = || Some((flight.created?.saturating_add(LIFE).ok()?, Cause::Age));
+    flight.end.map(|end| (end, Cause::EndTime)).or_else(age)
+}
+
+fn step(facts: &Facts) -> Step {
+    if facts.own.vm.is_none() {
+        return Step::Say(Says::new(Status::False, Reason::MissingSpec, texts::NO_IN_FLIGHT_SPEC));
+    }
+    let mut family: Vec<_> = facts.family.iter().map(|flight| (facts.proof(flight), &flight.key)).collect();
+    family.sort();
+    if family.last().is_some_and(|(proof, _)| *proof > Proof::None) {
+        return Step::Delete(Cause::Landed, family.into_iter().map(|(_, key)| key.clone()).collect());
+    }
+    let unknown = |reason, text| Step::Say(Says::new(Status::Unknown, reason, text));
+    if facts.listed.is_empty() && facts.hosts_known {
+        return unknown(Reason::InstanceNotFound, texts::NOT_SPAWNED);
+    }
+    match facts.vm_size {
+        _ if !facts.may_have_been_resized(&facts.own) => Step::Nothing,
+        Some(_) => unknown(Reason::VmSizeMismatch, texts::NOT_RESIZED),
+        None => unknown(Reason::VmSizeUnknown, texts::SIZE_UNKNOWN),
+    }
+}
+
+/// How a reservation proves that its VM has landed, from the weakest to that which outlives a restart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Proof {
+    None,
+    /// The VM is on a host that it was not on before, as this process remembers.
+    Came,
+    /// It is on the target.
+    OnTarget,
+}
+
+impl Facts {
+    /// A host that lists the VM now and did not when the reservation was first seen is where it has landed; so is its
+    /// target, unless the VM may have been there before.
+    fn proof(&self, flight: &Flight) -> Proof {
+        let came = flight.listed_first.as_ref().is_some_and(|first| !self.listed.is_subset(first));
+        let arrived = self.is_on_target(flight) && !flight.resizes;
+        let resized = self.may_have_been_resized(flight) && self.vm_size == Some(flight.size);
+        match (arrived || resized, came) {
+            (true, _) => Proof::OnTarget,
+            (false, true) => Proof::Came,
+            (false, false) => Proof::None,
+        }
+    }
+
+    fn may_have_been_resized(&self, flight: &Flight) -> bool {
+        flight.resizes && self.is_on_target(flight)
+    }
+
+    fn is_on_target(&self, flight: &Flight) -> bool {
+        flight.target.as_ref().is_some_and(|target| self.listed.contains(target))
+    }
+}
+
+#[cfg(test)]
+mod tests;

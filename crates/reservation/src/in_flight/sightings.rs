@@ -1,0 +1,64 @@
+//! Where VMs were when their in-flight reservations were first seen: a host that is not among those is where one has
+//! landed. A restart begins anew, because nobody watched in between.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use berth_cluster::ObjectKey;
+use berth_core::HostName;
+
+/// First sights, each with the uid of the object, as one of the same name may follow it.
+#[derive(Debug, Default)]
+pub(super) struct Sightings {
+    first: Mutex<BTreeMap<ObjectKey, (String, BTreeSet<HostName>)>>,
+}
+
+impl Sightings {
+    /// The hosts that listed the VM at first sight; that is now, with the hosts `now`, if there was none before. Without
+    /// hosts to look at there is no sight.
+    pub(super) fn first(
+        &self,
+        key: &ObjectKey,
+        uid: &str,
+        now: Option<&BTreeSet<HostName>>,
+    ) -> Option<BTreeSet<HostName>> {
+        let mut first = self.lock();
+        if let Some((_, hosts)) = first.get(key).filter(|(known, _)| known == uid) {
+            return Some(hosts.clone());
+        }
+        first.insert(key.clone(), (uid.to_owned(), now?.clone()));
+        now.cloned()
+    }
+
+    /// The object is gone.
+    pub(super) fn forget(&self, key: &ObjectKey) {
+        self.lock().remove(key);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, (String, BTreeSet<HostName>)>> {
+        self.first.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_core::ClusterName;
+
+    use super::*;
+
+    #[test]
+    fn the_first_sight_of_an_object_stays_until_it_is_gone_or_another_one() {
+        let (sightings, key) = (Sightings::default(), ObjectKey::new(ClusterName::home(), "i1"));
+        let hosts = |names: &[&str]| -> BTreeSet<HostName> { names.iter().map(|name| (*name).into()).collect() };
+        let (a, b) = (hosts(&["a"]), hosts(&["b"]));
+        assert_eq!(sightings.first(&key, "u", None), None, "the hosts cannot be seen");
+        assert_eq!(sightings.first(&key, "u", Some(&a)), Some(a.clone()));
+        assert_eq!(sightings.first(&key, "u", Some(&b)), Some(a.clone()));
+        assert_eq!(sightings.first(&key, "u", None), Some(a.clone()));
+        assert_eq!(sightings.first(&key, "another", Some(&b)), Some(b.clone()));
+        sightings.forget(&key);
+        assert_eq!(sightings.first(&key, "another", Some(&a)), Some(a));
+    }
+}

@@ -1,0 +1,49 @@
+//! Which hosts an event concerns: pure functions of the old object, the new object and the indexes (U53, document 21
+//! sections 10 and 15 no. 14).
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use berth_cluster::{Change, ObjectKey, Store};
+use berth_core::{
+    ClusterName, Zone,
+    host::{Amounts, ConditionStatus, Host},
+    reservation,
+};
+use berth_crds::{Hypervisor, Reservation, conditions::READY, facts};
+
+/// A host concerns itself, and those of its name in other clusters, one of which may count now in its place.
+pub fn by_hypervisor(change: &Change<Hypervisor>, hosts: &Store<Hypervisor>) -> BTreeSet<ObjectKey> {
+    let host = |object: &Option<Arc<Hypervisor>>| object.as_deref().map(|host| facts::host(&change.key.cluster, host));
+    let (old, new) = (host(&change.old), host(&change.new));
+    if old.is_some() && old.as_ref().map(matters) == new.as_ref().map(matters) {
+        return BTreeSet::new();
+    }
+    hosts.holders(&change.key.name).into_iter().chain([change.key.clone()]).collect()
+}
+
+/// A Reservation of any type concerns the hosts that it blocked or blocks now, by target or status.
+pub fn by_reservation(change: &Change<Reservation>, hosts: &Store<Hypervisor>) -> BTreeSet<ObjectKey> {
+    let blocks = |object: &Option<Arc<Reservation>>| {
+        let all = object.as_deref().map(|object| facts::reservation(&change.key.cluster, object));
+        all.map(|all| reservation::Reservation { ready: false, ..all })
+    };
+    let (old, new) = (blocks(&change.old), blocks(&change.new));
+    if old == new {
+        return BTreeSet::new();
+    }
+    let named = old.iter().chain(&new).flat_map(reservation::Reservation::hosts);
+    named.flat_map(|host| hosts.holders(&Arc::from(host.as_str()))).collect()
+}
+
+/// The hosts of a cluster, which is followed again.
+pub fn by_cluster(cluster: &ClusterName, hosts: &Store<Hypervisor>) -> Vec<ObjectKey> {
+    hosts.all().into_iter().map(|entry| entry.key).filter(|key| key.cluster == *cluster).collect()
+}
+
+type Matters<'h> = (Amounts, Amounts, Vec<&'h str>, Option<&'h str>, &'h Zone, Option<ConditionStatus>);
+
+fn matters(host: &Host) -> Matters<'_> {
+    let vms = host.instances.keys().map(berth_core::VmId::as_str).collect();
+    let ready = host.conditions.get(READY).copied();
+    (host.capacity, host.allocation, vms, host.nonsense.as_deref(), &host.zone, ready)
+}

@@ -1,0 +1,182 @@
+//! How a slot without a host gets one, step by step, and what it says when a step fails (document 21 section 4.3 with
+//! section 15 no. 7).
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
+
+mod support;
+
+use std::time::Duration;
+
+use berth_cluster::{Class, Classified, Next, ObjectKey};
+use berth_core::ClusterName;
+use berth_crds::{Hypervisor, Knowledge, Reservation, names};
+use berth_scheduler::Pipelines;
+use berth_testkit::Verb;
+use serde_json::json;
+use support::*;
+
+const RETRY: Next = Next::After(Duration::from_secs(60));
+
+/// Slot 0 without a host, looked at once: what it says, and whether it has heard of its commitment.
+async fn told(process: &Process) -> (String, String, String) {
+    process.make(0, None);
+    assert_eq!(process.look(0).await.unwrap(), RETRY, "section 15 no. 21: no burst of tries");
+    let (ready, status) = (process.ready(0), process.slot(0).status.unwrap());
+    assert_eq!(status.committed_resource_reservation.unwrap().observed_parent_generation, Some(1), "the echo");
+    assert_eq!(ready.observed_generation, process.slot(0).metadata.generation, "section 15 no. 20");
+    (ready.status, ready.reason, ready.message)
+}
+
+fn said(status: &str, reason: &str, message: &str) -> (String, String, String) {
+    (status.to_owned(), reason.to_owned(), message.to_owned())
+}
+
+#[tokio::test(start_paused = true)]
+async fn document_21_section_4_3_b_unreadable_flavor_groups_are_unknown_and_keep_the_commitment_waiting() {
+    let process = begin(&[("node1", 1)]);
+    process.world.server.delete::<Knowledge>(names::FLAVOR_GROUPS).unwrap();
+    // A process that never read any.
+    let process = Process::start(&process.world.server, process.clock);
+    let (status, reason, message) = told(&process).await;
+    assert_eq!((status.as_str(), reason.as_str()), ("Unknown", "FlavorDataUnavailable"));
+    assert!(message.starts_with("flavor groups are not available: "), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn document_21_section_4_3_c_an_unknown_flavor_is_final_until_the_flavor_groups_change() {
+    let process = begin(&[("node1", 1)]);
+    process.make(1, None);
+    let nameless = json!({ "spec": { "committedResourceReservation": { "resourceName": "other" } } });
+    process.edit(1, &nameless);
+    process.look(1).await.unwrap();
+    let ready = process.ready(1);
+    assert_eq!((ready.status.as_str(), ready.reason.as_str()), ("False", "FlavorNotFound"));
+    assert_eq!(ready.message, format!("flavor other not found in flavor group {}", berth_crds::testing::GROUP));
+}
+
+#[tokio::test(start_paused = true)]
+async fn document_21_section_4_3_e_without_any_hypervisor() {
+    let expected = said("False", "NoHostsAvailable", "no hypervisors available for scheduling");
+    assert_eq!(told(&begin(&[])).await, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn document_21_section_4_3_f_a_scheduler_that_cannot_decide_is_unknown() {
+    let process = begin(&[("node1", 1)]);
+    process.world.scheduler.set_pipelines(Pipelines::default());
+    let (status, reason, message) = told(&process).await;
+    assert_eq!((status.as_str(), reason.as_str()), ("Unknown", "SchedulerUnavailable"));
+    assert!(message.contains("pipeline not found or not ready"), "{message}");
+}
+
+/// U40: the counts follow after a colon.
+#[tokio::test(start_paused = true)]
+async fn document_21_section_4_3_g_no_host_is_left() {
+    let process = begin(&[("node1", 0)]);
+    let expected = said("False", "NoHostsFound", "no hosts found for reservation: 1 host; capacity 1");
+    assert_eq!(told(&process).await, expected);
+    process.rests().await;
+}
+
+/// D13: the second look writes host and condition at once, so a slot without a host is two writes, not three.
+#[tokio::test(start_paused = true)]
+async fn document_21_section_4_3_h_a_host_is_one_patch_of_the_spec_and_the_next_look_confirms_it() {
+    let process = begin(&[("node1", 1)]);
+    process.make(0, None);
+    process.look(0).await.unwrap();
+    let log = process.world.server.log();
+    let [patch] = &log[..] else { panic!("{log:?}") };
+    assert_eq!((patch.verb, &patch.body["spec"]), (Verb::Patch, &json!({ "targetHost": "node1" })));
+    assert_eq!(process.slot(0).status, None, "spec and status are never written in one look");
+    process.look(0).await.unwrap();
+    assert_eq!(process.ready(0).reason, "ReservationActive");
+    process.rests().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn document_21_section_4_3_h_a_slot_that_is_gone_meanwhile_is_no_failure() {
+    let process = begin(&[("node1", 1)]);
+    process.make(0, None);
+    process.world.server.before(Verb::Patch, &path(0), 1, |server| {
+        server.delete::<Reservation>(&name(0)).unwrap();
+    });
+    process.look(0).await.unwrap();
+    assert_eq!((process.settle().await, process.world.scheduler.assumed()), (vec![], 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn document_21_section_4_rule_3_and_7_a_revoked_slot_says_so_and_is_placed_anew() {
+    let process = begin(&[("node1", 1)]);
+    process.make(0, Some("node1"));
+    process.settle().await;
+    process.edit(0, &json!({ "spec": { "targetHost": null } }));
+    process.look(0).await.unwrap();
+    let ready = process.ready(0);
+    let expected = said("False", "PlacementRevoked", "target host was cleared; pending re-placement");
+    assert_eq!((ready.status, ready.reason, ready.message), expected);
+    assert_eq!(process.hosts(0), (None, None), "section 4.1: the status is freed");
+    assert_eq!(process.settle().await, []);
+    assert_eq!(process.ready(0).reason, "ReservationActive");
+}
+
+#[tokio::test(start_paused = true)]
+async fn document_21_section_4_rule_5_a_slot_that_was_made_around_a_vm() {
+    let process = begin(&[("node1", 1)]);
+    let mut slot = berth_crds::testing::slot(UUID, 0);
+    slot.spec.target_host = Some("node1".to_owned());
+    let vm = json!({ "creationTimestamp": "2026-03-01T08:00:00Z", "resources": { "memory": "480Gi", "cpu": "30" } });
+    let data = slot.spec.committed_resource_reservation.as_mut().unwrap();
+    data.allocations.insert("vm-1".to_owned(), serde_json::from_value(vm).unwrap());
+    process.world.server.create(&slot).unwrap();
+    process.look(0).await.unwrap();
+    let ready = process.ready(0);
+    let expected = said("True", "PreAllocated", "reservation pre-allocated with VM allocations");
+    assert_eq!((ready.status, ready.reason, ready.message), expected);
+    assert_eq!(process.hosts(0).1.as_deref(), Some("node1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn document_21_section_15_no_8_a_slot_that_is_not_ready_where_it_is_does_not_move() {
+    let process = begin(&[("node1", 1), ("node2", 5)]);
+    process.make(0, Some("node1"));
+    process.settle().await;
+    let by_hand = json!([{ "type": "Ready", "status": "False", "reason": "ByHand", "message": "",
+                           "lastTransitionTime": "2026-03-01T08:00:00Z" }]);
+    let change = json!({ "status": { "conditions": by_hand } });
+    process.world.server.edit_status::<Reservation>(&name(0), &change).unwrap();
+    assert_eq!(process.settle().await, []);
+    assert_eq!((process.hosts(0).0.as_deref(), process.ready(0).reason.as_str()), (Some("node1"), "ReservationActive"));
+}
+
+/// Nothing of the first write has been seen when the second slot asks.
+#[tokio::test(start_paused = true)]
+async fn document_21_section_14_two_slots_back_to_back_on_a_stale_cache_never_share_room() {
+    let process = begin(&[("node1", 1)]);
+    process.make(0, None);
+    process.make(1, None);
+    process.world.deliver().unwrap();
+    for number in [0, 1] {
+        process.slots.look(ObjectKey::new(ClusterName::home(), name(number))).await.unwrap();
+    }
+    let placed = [0, 1].map(|number| process.slot(number).spec.target_host);
+    assert_eq!(placed, [Some("node1".to_owned()), None]);
+    assert_eq!(process.settle().await, [], "placed, not yet in force, it blocks");
+    assert_eq!(process.hosts(1), (None, None));
+}
+
+/// The VM that was booked meanwhile is read before anything is taken away.
+#[tokio::test(start_paused = true)]
+async fn document_21_section_14_a_revocation_rests_on_what_was_read() {
+    let process = begin(&[("node1", 1)]);
+    process.make(0, Some("node1"));
+    process.settle().await;
+    process.world.server.delete::<Hypervisor>("node1").unwrap();
+    process.look(0).await.unwrap();
+    tokio::time::sleep(GRACE).await;
+    process.world.server.before(Verb::Patch, &path(0), 1, |server| {
+        server.edit::<Reservation>(&name(0), &json!({ "metadata": { "labels": { "test": "edited" } } })).unwrap();
+    });
+    assert_eq!(process.look(0).await.unwrap_err().class(), Class::Soon);
+    assert_eq!(process.slot(0).spec.target_host.as_deref(), Some("node1"));
+    process.settle().await;
+    assert_eq!(process.ready(0).reason, "NoHostsAvailable");
+}

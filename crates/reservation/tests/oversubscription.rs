@@ -1,0 +1,351 @@
+//! Looks at hosts that hold more than they have, together with the looks at their slots.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
+
+#[allow(dead_code, reason = "each test file uses a part")]
+mod support;
+
+use std::time::Duration;
+
+use berth_cluster::{Class, Classified, Next, ObjectKey, testing::failing};
+use berth_core::ClusterName;
+use berth_crds::{Hypervisor, Reservation, labels};
+use berth_reservation::oversubscription::{OversubscriptionController, OversubscriptionMetrics, Parts, Settings, wake};
+use berth_telemetry::{clock::Clock, clock::TokioClock, metrics::Metrics};
+use berth_testkit::{Fault, Queue, Verb, seeds};
+use serde_json::json;
+use support::{Process, UUID, begin, name, path};
+use tokio::time::sleep;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+const INTERVAL: Duration = Duration::from_secs(30);
+const SETTINGS: Settings = Settings { grace: PATIENCE, interval: INTERVAL, evict: true, evict_occupied: false };
+
+/// The process of the slots with the check beside it.
+struct Hosts {
+    process: Process,
+    controller: OversubscriptionController,
+    metrics: Metrics,
+    queue: Queue,
+}
+
+/// Hosts that are ready, with room for so many slots each, and one slot for each of these hosts, in force.
+async fn hosts(rooms: &[(&str, u64)], slots: &[&str], settings: Settings) -> Hosts {
+    let process = begin(&[]);
+    let world = &process.world;
+    let now = TokioClock::new("2026-03-01T12:00:00Z".parse().unwrap()).now();
+    for (host, room) in rooms {
+        world.server.create(&seeds::ready(seeds::host(host, *room), now)).unwrap();
+    }
+    let queue = Queue::default();
+    let (woken, store) = (queue.clone(), world.stores.hypervisors.clone());
+    world.stores.hypervisors.on_change(move |change| woken.wake_all(wake::by_hypervisor(change, &store)));
+    let (woken, store) = (queue.clone(), world.stores.hypervisors.clone());
+    world.stores.reservations.on_change(move |change| woken.wake_all(wake::by_reservation(change, &store)));
+    let metrics = Metrics::new(&[].into()).unwrap();
+    let controller = OversubscriptionController::new(Parts {
+        reservations: world.writer(&world.stores.reservations),
+        hypervisors: world.stores.hypervisors.clone(),
+        view: world.scheduler.clone(),
+        evictions: process.slots.evictions(),
+        metrics: OversubscriptionMetrics::register(&metrics).unwrap(),
+        settings,
+    });
+    let hosts = Hosts { process, controller, metrics, queue };
+    for (number, host) in (0..).zip(slots) {
+        hosts.process.make(number, Some(host));
+    }
+    assert_eq!(hosts.process.settle().await, []);
+    hosts.process.world.server.take_log();
+    sleep(INTERVAL).await;
+    hosts
+}
+
+impl Hosts {
+    fn key(host: &str) -> ObjectKey {
+        ObjectKey::new(ClusterName::home(), host)
+    }
+
+    /// Somebody gives a host another size, in slots.
+    fn resize(&self, host: &str, room: u64) {
+        let size = json!({ "memory": seeds::slots(room), "cpu": (room * seeds::SLOT_CORES).to_string() });
+        self.status(host, &json!({ "status": { "effectiveCapacity": size } }));
+    }
+
+    fn status(&self, host: &str, patch: &serde_json::Value) {
+        self.process.world.server.edit_status::<Hypervisor>(host, patch).unwrap();
+    }
+
+    /// One look, after the news have arrived.
+    async fn look(&self, host: &str) -> Result<Next, berth_reservation::Error> {
+        self.process.world.deliver().unwrap();
+        self.controller.look(Self::key(host)).await
+    }
+
+    /// Looks at everything that was woken.
+    async fn settle(&self) {
+        loop {
+            assert_eq!(self.process.settle().await, []);
+            let Some(key) = self.queue.next() else { return };
+            self.controller.look(key).await.unwrap();
+        }
+    }
+
+    fn woken(&self) -> Vec<String> {
+        self.process.world.deliver().unwrap();
+        std::iter::from_fn(|| self.queue.next()).map(|key| key.name.to_string()).collect()
+    }
+
+    /// The lines of the metrics, without their common beginning.
+    fn shown(&self) -> Vec<String> {
+        let text = self.metrics.render();
+        let values = text.lines().filter_map(|line| line.strip_prefix("cortex_committed_resource_host_oversubscribed"));
+        values.map(str::to_owned).collect()
+    }
+
+    fn writes(&self) -> Vec<String> {
+        self.process.world.server.take_log()
+    }
+}
+
+/// What [`Hosts::shown`] shows of `node1` when it holds so many slots too many.
+fn too_many(count: u64) -> Vec<String> {
+    let of =
+        |resource: &str, amount: u64| format!("{{az=\"eu-test-1a\",host=\"node1\",resource=\"{resource}\"}} {amount}");
+    vec![of("cpu", count * seeds::SLOT_CORES), of("memory", (count * seeds::SLOT_GIB) << 30)]
+}
+
+fn on(host: &str) -> (Option<String>, Option<String>) {
+    (Some(host.to_owned()), Some(host.to_owned()))
+}
+
+/// `node1` with two slots has shrunk to one, and that was seen.
+async fn shrunk() -> Hosts {
+    let hosts = hosts(&[("node1", 2), ("node2", 2)], &["node1", "node1"], SETTINGS).await;
+    hosts.resize("node1", 1);
+    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(PATIENCE));
+    hosts
+}
+
+#[tokio::test(start_paused = true)]
+async fn document_21_section_10_after_the_grace_one_slot_leaves_a_host_that_has_shrunk_and_finds_another() {
+    let hosts = shrunk().await;
+    assert_eq!(hosts.shown(), too_many(1));
+    sleep(PATIENCE - Duration::from_secs(1)).await;
+    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(Duration::from_secs(1)));
+    assert_eq!(hosts.writes(), [""; 0]);
+    sleep(INTERVAL).await;
+    hosts.look("node1").await.unwrap();
+    let evicted = format!("patch reservations/{}", name(0));
+    assert_eq!(hosts.writes(), [evicted], "one patch; ties go by name");
+    let counted = "_evicted_reservations_total{az=\"eu-test-1a\"} 1";
+    assert_eq!(hosts.shown(), [counted], "the series goes with the excess");
+    hosts.process.look(0).await.unwrap();
+    let ready = hosts.process.ready(0);
+    let text = "target host was cleared; pending re-placement: host node1 held 480Gi memory, 30 cores more than it has";
+    assert_eq!((ready.reason.as_str(), ready.message.as_str()), ("PlacementRevoked", text));
+    hosts.settle().await;
+    assert_eq!((hosts.process.hosts(0), hosts.process.hosts(1)), (on("node2"), on("node1")));
+    hosts.process.rests().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn section_15_no_12_as_many_slots_as_are_needed_leave_in_one_look() {
+    let hosts = hosts(&[("node1", 4), ("node2", 4)], &["node1"; 4], SETTINGS).await;
+    hosts.resize("node1", 1);
+    hosts.look("node1").await.unwrap();
+    sleep(PATIENCE).await;
+    hosts.look("node1").await.unwrap();
+    assert_eq!(hosts.writes().len(), 3);
+    hosts.settle().await;
+    let at = |host: &str| (0..4).filter(|number| hosts.process.hosts(*number) == on(host)).count();
+    assert_eq!((at("node1"), at("node2")), (1, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_violation_that_is_over_by_itself_begins_a_new_grace_the_next_time() {
+    let hosts = shrunk().await;
+    sleep(PATIENCE - INTERVAL).await;
+    hosts.resize("node1", 2);
+    assert_eq!(hosts.look("node1").await.unwrap(), Next::Done);
+    assert_eq!(hosts.shown(), [""; 0]);
+    sleep(INTERVAL).await;
+    hosts.resize("node1", 1);
+    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(PATIENCE));
+}
+
+#[tokio::test(start_paused = true)]
+async fn section_15_no_14_a_host_is_checked_once_per_interval_and_a_failed_read_does_not_count() {
+    let hosts = hosts(&[("node1", 2)], &["node1", "node1"], SETTINGS).await;
+    let (store, home) = (hosts.process.world.stores.reservations.clone(), ClusterName::home());
+    failing(&store, &home, Some("cut"));
+    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(INTERVAL));
+    failing(&store, &home, None);
+    assert_eq!(hosts.look("node1").await.unwrap(), Next::Done);
+    sleep(Duration::from_secs(10)).await;
+    hosts.resize("node1", 1);
+    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(Duration::from_secs(20)));
+    assert_eq!(hosts.shown(), [""; 0], "not checked yet");
+}
+
+#[tokio::test(start_paused = true)]
+async fn d5_nobody_is_evicted_on_a_partial_read() {
+    for kind in ["reservations", "hypervisors"] {
+        let hosts = shrunk().await;
+        let (stores, home) = (&hosts.process.world.stores, ClusterName::home());
+        let fail = |why| match kind {
+            "reservations" => failing(&stores.reservations, &home, why),
+            _ => failing(&stores.hypervisors, &home, why),
+        };
+        fail(Some("cut"));
+        sleep(PATIENCE).await;
+        assert_eq!(hosts.look("node1").await.unwrap(), Next::After(INTERVAL), "{kind}");
+        fail(None);
+        assert_eq!(hosts.look("node1").await.unwrap(), Next::After(PATIENCE), "{kind}: nobody watched meanwhile");
+        assert_eq!(hosts.writes(), [""; 0], "{kind}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn d5_a_reservation_that_cannot_be_read_stops_the_hosts_that_it_names_and_no_others() {
+    for (named, writes) in [("node1", 0), ("node2", 1)] {
+        let hosts = shrunk().await;
+        let broken = json!({
+            "apiVersion": "cortex.cloud/v1alpha1", "kind": "Reservation",
+            "metadata": { "name": "broken", "uid": "u", "resourceVersion": "1" },
+            "spec": { "type": "FromTheFuture", "targetHost": named },
+        });
+        let store = &hosts.process.world.stores.reservations;
+        berth_cluster::testing::applied_raw(store, &ClusterName::home(), broken).unwrap();
+        sleep(PATIENCE).await;
+        hosts.look("node1").await.unwrap();
+        assert_eq!(hosts.writes().len(), writes, "it names {named}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn section_15_no_14_a_host_that_is_not_ready_or_gone_shows_nothing_and_is_forgotten() {
+    let hosts = shrunk().await;
+    let condition = |status: &str| {
+        json!({ "status": { "conditions": [{ "type": "Ready", "status": status, "reason": "x", "message": "",
+                "lastTransitionTime": "2026-03-01T12:00:00Z" }] } })
+    };
+    sleep(PATIENCE).await;
+    hosts.status("node1", &condition("False"));
+    assert_eq!((hosts.look("node1").await.unwrap(), hosts.shown()), (Next::Done, vec![]));
+    sleep(INTERVAL).await;
+    hosts.status("node1", &condition("True"));
+    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(PATIENCE), "the grace begins anew");
+    assert_eq!(hosts.shown(), too_many(1));
+    hosts.process.world.server.delete::<Hypervisor>("node1").unwrap();
+    assert_eq!((hosts.look("node1").await.unwrap(), hosts.shown()), (Next::Done, vec![]));
+    assert_eq!(hosts.writes(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn section_14_a_vm_that_comes_into_the_slot_meanwhile_keeps_it() {
+    let hosts = shrunk().await;
+    sleep(PATIENCE).await;
+    let vm = json!({ "creationTimestamp": "2026-03-01T08:00:00Z", "resources": { "memory": "480Gi", "cpu": "30" } });
+    let booked = json!({ "spec": { "committedResourceReservation": { "allocations": { "vm-1": vm } } } });
+    hosts.process.world.server.before(Verb::Patch, &path(0), 1, move |server| {
+        server.edit::<Reservation>(&name(0), &booked).unwrap();
+    });
+    assert_eq!(hosts.look("node1").await.unwrap_err().class(), Class::Soon, "the precondition on the version");
+    assert_eq!(hosts.process.slot(0).spec.target_host.as_deref(), Some("node1"));
+    hosts.look("node1").await.unwrap();
+    hosts.settle().await;
+    assert_eq!((hosts.process.hosts(0), hosts.process.hosts(1)), (on("node1"), on("node2")), "the empty one leaves");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_eviction_of_unknown_outcome_is_looked_up_before_anybody_else_leaves() {
+    for fault in [Fault::LoseAnswer, Fault::Internal, Fault::Hang] {
+        let hosts = shrunk().await;
+        sleep(PATIENCE).await;
+        hosts.process.world.server.fail(Verb::Patch, &path(0), 1, fault);
+        assert!(hosts.look("node1").await.is_err(), "{fault:?}");
+        // Before the watch shows anything.
+        hosts.controller.look(Hosts::key("node1")).await.unwrap();
+        hosts.settle().await;
+        assert_eq!((hosts.process.hosts(0), hosts.process.hosts(1)), (on("node2"), on("node1")), "{fault:?}");
+        hosts.process.rests().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn section_15_no_12_slots_with_vms_stay_unless_the_setting_says_otherwise() {
+    for evict_occupied in [false, true] {
+        let hosts = hosts(&[("node1", 2), ("node2", 2)], &["node1"], Settings { evict_occupied, ..SETTINGS }).await;
+        let vm =
+            json!({ "creationTimestamp": "2026-03-01T08:00:00Z", "resources": { "memory": "240Gi", "cpu": "15" } });
+        let booked = json!({ "spec": { "committedResourceReservation": { "allocations": { "vm-1": vm } } } });
+        hosts.process.edit(0, &booked);
+        let runs = json!({ "status": { "instances": [{ "id": "vm-1", "name": "x", "active": true }],
+            "allocation": { "memory": "240Gi", "cpu": "15" },
+            "effectiveCapacity": { "memory": "300Gi", "cpu": "60" } } });
+        hosts.status("node1", &runs);
+        hosts.process.settle().await;
+        hosts.look("node1").await.unwrap();
+        sleep(PATIENCE).await;
+        hosts.look("node1").await.unwrap();
+        let data = hosts.process.slot(0).spec;
+        let vms = data.committed_resource_reservation.unwrap().allocations.len();
+        let expected = if evict_occupied { (None, 0) } else { (Some("node1"), 1) };
+        assert_eq!((data.target_host.as_deref(), vms), expected);
+        if !evict_occupied {
+            assert!(!hosts.shown().is_empty(), "it stays over-booked, and that is shown");
+            assert_eq!(hosts.look("node1").await.unwrap(), Next::After(INTERVAL), "and looked at again");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_eviction_hosts_are_only_counted() {
+    let hosts = hosts(&[("node1", 2)], &["node1", "node1"], Settings { evict: false, ..SETTINGS }).await;
+    hosts.resize("node1", 1);
+    hosts.look("node1").await.unwrap();
+    sleep(PATIENCE).await;
+    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(PATIENCE));
+    assert_eq!((hosts.shown(), hosts.writes()), (too_many(1), vec![]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_has_to_leave_for_a_slot_that_is_on_its_way_and_what_a_person_clears_is_not_called_evicted() {
+    let hosts = shrunk().await;
+    sleep(PATIENCE).await;
+    hosts.process.send_to(0, "node2");
+    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(INTERVAL));
+    hosts.settle().await;
+    assert_eq!((hosts.process.hosts(0), hosts.process.hosts(1)), (on("node2"), on("node1")));
+    hosts.process.edit(0, &json!({ "spec": { "targetHost": null } }));
+    hosts.process.look(0).await.unwrap();
+    assert_eq!(hosts.process.ready(0).message, "target host was cleared; pending re-placement");
+}
+
+#[tokio::test(start_paused = true)]
+async fn section_15_no_14_what_blocks_a_host_wakes_it_and_what_does_not_does_not() {
+    let hosts = hosts(&[("node1", 4), ("node2", 4)], &["node1"], SETTINGS).await;
+    hosts.woken();
+    hosts.process.make(1, Some("node2"));
+    assert_eq!(hosts.woken(), ["node2"], "by its target alone");
+    hosts.process.send_to(0, "node2");
+    assert_eq!(hosts.woken(), ["node1", "node2"], "by target and status");
+    hosts.process.edit(1, &json!({ "metadata": { "annotations": { "a": "b" } } }));
+    hosts.process.edit(1, &json!({ "spec": { "endTime": "2030-01-01T00:00:00Z" } }));
+    assert_eq!(hosts.woken(), [""; 0]);
+    hosts.process.world.server.delete::<Reservation>(&name(1)).unwrap();
+    assert_eq!(hosts.woken(), ["node2"]);
+    hosts.resize("node1", 3);
+    assert_eq!(hosts.woken(), ["node1"]);
+    let beat = json!({ "metadata": { "annotations": { "beat": "1" } } });
+    hosts.process.world.server.edit::<Hypervisor>("node1", &beat).unwrap();
+    assert_eq!(hosts.woken(), [""; 0]);
+    let mut failover = berth_crds::testing::slot(UUID, 7);
+    failover.metadata.labels = Some([(labels::TYPE.to_owned(), "failover".to_owned())].into());
+    failover.spec.type_ = berth_crds::ReservationType::FailoverReservation;
+    failover.spec.committed_resource_reservation = None;
+    failover.spec.failover_reservation = Some(berth_crds::reservation::FailoverReservationSpec::default());
+    failover.spec.target_host = Some("node1".to_owned());
+    hosts.process.world.server.create(&failover).unwrap();
+    assert_eq!(hosts.woken(), ["node1"], "any type");
+}

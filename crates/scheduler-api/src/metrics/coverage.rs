@@ -1,0 +1,43 @@
+//! What is counted about VMs and the commitments of their projects (document 60 sections 10.1 and 10.2, document 21 section
+//! 13). What a commitment does for a VM is decided by the scheduler.
+
+use berth_scheduler::{Answer, Guest, Intent, Request};
+use berth_telemetry::metrics::{Metrics, MetricsError};
+use prometheus::IntCounterVec;
+
+use super::{NO_HOST, PLACEMENTS};
+use crate::GuestLookup;
+
+/// The counters.
+#[derive(Clone)]
+pub(super) struct CoverageMetrics {
+    placements: IntCounterVec,
+    no_host: IntCounterVec,
+}
+
+impl CoverageMetrics {
+    pub(super) fn register(metrics: &Metrics) -> Result<Self, MetricsError> {
+        Ok(Self { placements: metrics.counter(&PLACEMENTS)?, no_host: metrics.counter(&NO_HOST)? })
+    }
+
+    /// A run that failed is not counted, nor is a VM of no flavor group.
+    pub(super) fn covered(&self, request: &Request, guest: &GuestLookup, answer: &Answer) {
+        let (group, slot) = match (guest, answer.coverage) {
+            (Ok(Some(Guest { group, .. })), Some(coverage)) => (group.as_str(), coverage.as_str()),
+            (Err(_), _) if answer.decision.failed.is_none() && is_counted(request, answer) => ("unknown", "error"),
+            _ => return,
+        };
+        let intent = request.intent().map_or("Unknown", Intent::as_str);
+        if answer.hosts.is_empty() {
+            self.no_host.with_label_values(&[slot, group, intent]).inc();
+        } else {
+            self.placements.with_label_values(&[group, intent, slot]).inc();
+        }
+    }
+}
+
+/// Trials and what is not to be tracked are no placements.
+fn is_counted(request: &Request, answer: &Answer) -> bool {
+    let options = &request.options;
+    answer.hosts.is_empty() || !(options.read_only || options.skip_committed_resource_tracking)
+}
