@@ -5,7 +5,7 @@ mod support;
 
 use std::time::Duration;
 
-use berth_crds::{CommitmentState, CommittedResource, Time, labels, names};
+use berth_crds::{CommitmentState, Time, labels, names};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use serde_json::json;
