@@ -85,8 +85,7 @@ impl OrphanController {
         Facts {
             is_ours: is_marked(object) && !leaving,
             is_orphan,
-            frozen: self.parts.freezer.slot(object).is_some(),
-            in_doubt: self.store().in_doubt(key),
+            untouchable: self.parts.freezer.slot(object).is_some() || self.store().in_doubt(key),
             missing: if is_orphan {
                 self.missing(key).map_err(|partial| partial.to_string())
             } else {

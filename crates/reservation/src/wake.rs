@@ -28,14 +28,17 @@ pub fn by_commitment(change: &Change<CommittedResource>, reservations: &Store<Re
     objects.flat_map(|object| slots(&RESERVATION_BY_COMMITMENT, &object.spec.commitment_uuid, reservations)).collect()
 }
 
+/// Zone and flavor group.
+type Place<'a> = [&'a str; 2];
+
 /// What decides whether it is frozen.
-fn freezing(object: Option<&CommittedResource>) -> Option<(bool, [&str; 2], Option<[&str; 2]>)> {
+fn freezing(object: Option<&CommittedResource>) -> Option<(bool, Place<'_>, Option<Place<'_>>)> {
     let object = object?;
     let accepted = object.status.as_ref().and_then(|status| status.accepted_spec.as_ref());
     Some((object.annotations().contains_key(labels::FREEZE), place(&object.spec), accepted.map(place)))
 }
 
-fn place(spec: &CommittedResourceSpec) -> [&str; 2] {
+fn place(spec: &CommittedResourceSpec) -> Place<'_> {
     [&spec.availability_zone, &spec.flavor_group_name]
 }
 

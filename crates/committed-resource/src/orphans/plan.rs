@@ -12,10 +12,8 @@ pub struct Facts {
     pub is_ours: bool,
     /// No commitment that we know has its UUID.
     pub is_orphan: bool,
-    /// It is left as it is (U57).
-    pub frozen: bool,
-    /// The outcome of a write to it is unknown.
-    pub in_doubt: bool,
+    /// It must not be touched now: it is frozen (U57), or the outcome of a write to it is unknown.
+    pub untouchable: bool,
     /// For how long no cluster has had its commitment, with the proof that everything was read; or what was not.
     pub missing: Result<(Duration, Whole<Reservation>), String>,
 }
@@ -46,7 +44,7 @@ pub fn plan(facts: &Facts, delays: Delays) -> Course {
         return Course::Leave;
     }
     match &facts.missing {
-        _ if facts.frozen || facts.in_doubt => Course::Wait(delays.retry),
+        _ if facts.untouchable => Course::Wait(delays.retry),
         Err(_) => Course::Wait(delays.retry),
         Ok((time, whole)) if *time >= delays.grace => Course::Delete(whole.clone()),
         Ok((time, _)) => Course::Wait(delays.grace - *time),
@@ -64,7 +62,7 @@ mod tests {
 
     fn orphan(seconds: u64) -> Facts {
         let missing = Ok((Duration::from_secs(seconds), whole(&ClusterName::home())));
-        Facts { is_ours: true, is_orphan: true, frozen: false, in_doubt: false, missing }
+        Facts { is_ours: true, is_orphan: true, untouchable: false, missing }
     }
 
     #[test]
@@ -83,7 +81,6 @@ mod tests {
     fn u49_nothing_is_deleted_on_a_partial_read_while_frozen_or_in_doubt() {
         let wait = Course::Wait(DELAYS.retry);
         assert_eq!(plan(&Facts { missing: Err("remote is away".to_owned()), ..orphan(900) }, DELAYS), wait);
-        assert_eq!(plan(&Facts { frozen: true, ..orphan(900) }, DELAYS), wait);
-        assert_eq!(plan(&Facts { in_doubt: true, ..orphan(900) }, DELAYS), wait);
+        assert_eq!(plan(&Facts { untouchable: true, ..orphan(900) }, DELAYS), wait);
     }
 }

@@ -32,15 +32,13 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         host: &HostFact,
     ) -> Result<Option<Arc<Reservation>>, Error> {
         let (brake, asker) = (&self.parts.brake, Asker::of::<Reservation>(key));
-        let outcome = match step {
-            Step::Revoke(why) => self.disruption(key, &object, why).map_or(Ok(()), |plan| {
-                let demand = self.demand(&plan);
-                brake.ask(&asker, &plan, demand)
-            }),
-            _ => {
-                brake.over(&asker);
-                Ok(())
-            }
+        let disruption = if let Step::Revoke(why) = step { self.disruption(key, &object, why) } else { None };
+        let outcome = if let Some(plan) = disruption {
+            let demand = self.demand(&plan);
+            brake.ask(&asker, &plan, demand)
+        } else {
+            brake.over(&asker);
+            Ok(())
         };
         // While a host is missing, and its grace is not over, the mark of a former process is not taken back.
         let undecided = *step == Step::Nothing && matches!(host, HostFact::Missing(..));
