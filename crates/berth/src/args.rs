@@ -6,8 +6,10 @@ use std::{ffi::OsString, path::PathBuf};
 use berth_telemetry::logs::{Format, Level};
 use clap::{Args, Parser, Subcommand};
 
+mod checks;
 mod people;
 
+pub use checks::{ConfigArguments, ConfigCommand, CrdsArguments, CrdsCheckArguments, CrdsCommand, LogLevelArguments};
 pub use people::{
     CommitmentArguments, Explain, HostArguments, Output, RequestSource, ScheduleArguments, SlotArguments,
 };
@@ -31,18 +33,15 @@ pub enum Command {
     Explain(Explain),
     /// Try a request to the scheduler without changing anything: which hosts it would get, and why not the others.
     Schedule(Box<ScheduleArguments>),
-    /// Print the custom resource definitions, for `kubectl apply --server-side -f -`.
+    /// Print the custom resource definitions, for `kubectl apply --server-side -f -`, or check what is stored.
     Crds(CrdsArguments),
+    /// Look at a configuration without starting anything.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Show or change what an operator logs, while it runs.
+    LogLevel(LogLevelArguments),
     /// Print the version.
     Version,
-}
-
-/// Arguments of `berth crds`.
-#[derive(Debug, Args)]
-pub struct CrdsArguments {
-    /// Write one file per definition into this directory instead of printing them.
-    #[arg(long, value_name = "DIRECTORY")]
-    pub directory: Option<PathBuf>,
 }
 
 /// Where the APIs are served unless something else is said.

@@ -1,11 +1,14 @@
 //! The sub-commands.
 
 mod amounts;
+mod config;
 mod crds;
+mod crds_check;
 mod explain_commitment;
 mod explain_host;
 mod explain_slot;
 mod foreseeing;
+mod log_level;
 mod looking;
 mod naming;
 mod next;
@@ -21,7 +24,7 @@ mod times;
 mod vms;
 
 use crate::{
-    args::{Arguments, Command, Explain},
+    args::{Arguments, Command, CrdsCommand, Explain},
     error::Error,
     operator,
 };
@@ -34,10 +37,24 @@ pub fn run(arguments: Arguments) -> Result<(), Error> {
         Command::Explain(Explain::Commitment(arguments)) => explain_commitment::run(&arguments),
         Command::Explain(Explain::Slot(arguments)) => explain_slot::run(&arguments),
         Command::Schedule(arguments) => schedule::run(&arguments),
-        Command::Crds(arguments) => crds::run(&arguments),
+        Command::Crds(arguments) => match &arguments.command {
+            None => crds::run(&arguments),
+            Some(CrdsCommand::Check(arguments)) => crds_check::run(arguments),
+        },
+        Command::Config(command) => config::run(&command),
+        Command::LogLevel(arguments) => log_level::run(&arguments),
         Command::Version => {
             println!("berth {}", env!("CARGO_PKG_VERSION"));
             Ok(())
         }
+    }
+}
+
+/// `no hosts`, `1 host`, `2 hosts`.
+fn counted(count: usize, what: &str) -> String {
+    match count {
+        0 => format!("no {what}s"),
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
     }
 }

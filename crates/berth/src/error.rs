@@ -64,6 +64,20 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// The answer of a check is no.
+    #[error("{0}")]
+    Wrong(String),
+    /// The log of an operator cannot be asked about.
+    #[error(
+        "no operator with the process id {pid} can be reached here; run this where it runs, as the same user, or give its --pid"
+    )]
+    NoOperator {
+        /// The process id that was asked for.
+        pid: u32,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
     /// The definitions could not be printed: a mistake in the program.
     #[error("the custom resource definitions cannot be printed: {reason}")]
     Crds {

@@ -5,6 +5,7 @@ pub mod args;
 pub mod assembly;
 pub mod commands;
 mod error;
+mod log_level;
 pub mod operator;
 mod watchdog;
 

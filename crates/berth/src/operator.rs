@@ -25,6 +25,7 @@ use berth_telemetry::{
     logs::{self, Wanted},
     metrics::Metrics,
     shutdown,
+    verbosity::Verbosity,
 };
 use leading::{Leading, TAKE_OVER, hostname};
 use parts::Parts;
@@ -35,7 +36,7 @@ use crate::{
     args::{LogArguments, OperatorArguments},
     assembly::{Controllers, Environment, Memory, MemorySettings, OperatorMetrics, Order},
     error::Error,
-    watchdog,
+    log_level, watchdog,
 };
 
 /// From the order to end until the process has ended, at the latest: less than the 5 s after which somebody may kill us.
@@ -43,14 +44,14 @@ const ENDS_WITHIN: Duration = Duration::from_millis(4900);
 
 /// Runs until a signal or a failure ends it.
 pub fn run(arguments: &OperatorArguments) -> Result<(), Error> {
-    logs::init(&wanted_logs(&arguments.logs))?;
+    let verbosity = logs::init(&wanted_logs(&arguments.logs))?;
     let files = Files { config: arguments.clusters.config.clone(), secrets: arguments.clusters.secrets.clone() };
     let loaded = config::load(&files, arguments.clusters.strict_config)?;
     loaded.findings.log();
     checks::provided(arguments, &loaded.configuration)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|source| Error::Runtime { source })?;
-    let outcome = runtime.block_on(operate(arguments, &loaded.configuration));
+    let outcome = runtime.block_on(operate(arguments, &loaded.configuration, verbosity));
     // A listener or a write that hangs must not hold up the end of the process.
     runtime.shutdown_background();
     outcome
@@ -67,13 +68,18 @@ fn wanted_logs(arguments: &LogArguments) -> Wanted {
     }
 }
 
-async fn operate(arguments: &OperatorArguments, configuration: &Configuration) -> Result<(), Error> {
+async fn operate(
+    arguments: &OperatorArguments,
+    configuration: &Configuration,
+    verbosity: Verbosity,
+) -> Result<(), Error> {
     let stop = shutdown::on_signals()?;
     let routes = Routes::new(&configuration.api_servers);
     let memory = Memory::new(memory_settings(configuration), &routes);
     let registry = Metrics::new(&configuration.common.metric_labels)?;
     let metrics = OperatorMetrics::register(&registry, &memory)?;
     let (parts, mut ends) = Parts::new(stop.clone());
+    parts.spawn_endless("the listener for the log level", log_level::serve(verbosity, stop.clone()));
     let ready = serve(arguments, &registry, &metrics, &parts).await?;
     let leading = OnceCell::new();
     let process =

@@ -5,13 +5,13 @@
 mod support;
 
 use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation, generate, names};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 use support::{
     http,
     objects::{EMPTY_GROUP, OTHER_ZONE, flavor_groups, host, in_zone, mixed, patient, rejectable, slot_name},
     seen::ready,
+    unreadable::{newer_crds, store_unreadable},
     waiting::{so, until},
     world::World,
 };
@@ -148,28 +148,6 @@ async fn a_hypervisor_with_quantities_that_make_no_sense() {
     world.edit_status::<Hypervisor>("node1", right).await;
     world.accepted("strange-2").await;
     world.end().await;
-}
-
-/// The CRDs of a newer release that knows another type of Reservation.
-fn newer_crds() -> Vec<CustomResourceDefinition> {
-    let mut crds = generate::without_rules();
-    for crd in crds.iter_mut().filter(|crd| crd.spec.names.kind == "Reservation") {
-        let mut json = serde_json::to_value(&*crd).unwrap();
-        let types = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/type/enum";
-        json.pointer_mut(types).unwrap().as_array_mut().unwrap().push(json!("FutureReservation"));
-        *crd = serde_json::from_value(json).unwrap();
-    }
-    crds
-}
-
-/// Stores a Reservation that we cannot read, as a newer release may have left it.
-async fn store_unreadable(world: &World, name: &str, target: &str) {
-    let size = json!({ "memory": "480Gi", "cpu": "30" });
-    let object = json!({ "metadata": { "name": name },
-                         "spec": { "type": "FutureReservation", "targetHost": target, "resources": size } });
-    // A changed schema comes into force a moment after the CRD.
-    let stored = until(async || world.create_raw::<Reservation>(object.clone()).await).await;
-    stored.unwrap();
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use support::{
     objects::{host, patient, rejectable},
     operator::free_addresses,
     scheduler_stub::{Manner, SchedulerStub},
-    seen::{ready, slot_ready},
+    seen::{Seen, ready, slot_ready},
     waiting::so,
     world::World,
 };
@@ -75,6 +75,35 @@ async fn an_external_scheduler_places_slots_one_by_one() {
     world.end().await;
 }
 
+/// When each slot of a commitment was created, in seconds since 1970, by name.
+fn created(seen: &Seen, uuid: &str) -> Vec<i64> {
+    let times = seen.slots_of(uuid).into_iter().filter_map(|slot| slot.metadata.creation_timestamp.as_ref());
+    times.map(|time| time.0.as_second()).collect()
+}
+
+#[tokio::test]
+async fn document_20_section_19_no_20_with_a_delay_slots_are_created_one_after_the_other() {
+    let stub = SchedulerStub::start(Manner::Host("node1")).await;
+    let mut world = World::without_operator().await;
+    world.create(&host("node1", 4)).await;
+    world.use_keys(&json!({
+        "committedResourceController": { "slotCreationDelay": "2s" },
+        "committedResourceReservationController": { "schedulerURL": stub.url() },
+    }));
+    world.start().await;
+    hosts_are_known(&world).await;
+    world.create(&patient("paced-1", 3)).await;
+    // Another one does not wait for it.
+    world.create(&patient("paced-2", 1)).await;
+    world.accepted("paced-2").await;
+    let early = world.now().await.slots_of("paced-1").len();
+    let seen = world.accepted("paced-1").await;
+    let times = created(&seen, "paced-1");
+    assert!(times.windows(2).all(|two| two[1] - two[0] >= 2), "{times:?}");
+    assert!(early < 3, "{early} slots of the first when the second is accepted");
+    world.end().await;
+}
+
 #[tokio::test]
 async fn whatever_an_external_scheduler_answers_slots_wait_say_why_and_are_placed_when_it_has_recovered() {
     let (world, stub) = begin(Manner::HangsUp).await;
@@ -130,6 +159,20 @@ async fn a_scheduler_that_is_away_is_waited_for() {
     let seen = world.now().await;
     let said = seen.commitment("away-1").and_then(ready).map(|said| said.reason.clone());
     assert_eq!(said.as_deref(), Some("Reserving"), "nobody has said that there is no room: {seen}");
+    // Each slot tries again every second; the log tells it once.
+    let tries = async |world: &World| {
+        let metrics = world.operator().metrics().await;
+        http::sum(&metrics, "berth_controller_runs_total", &["commitment-reservation"])
+    };
+    let before = tries(&world).await;
+    world
+        .until_told("it has tried again", async |world, _| {
+            let more = tries(world).await - before;
+            so(more > 2, || format!("{more} looks"))
+        })
+        .await;
+    let (log, line) = (world.operator().log(), "the external scheduler gave no usable answer");
+    assert_eq!(log.lines().filter(|said| said.contains(line)).count(), 1, "{log}");
     // Somebody corrects the configuration.
     world.stop().await;
     world.use_keys(&json!({}));

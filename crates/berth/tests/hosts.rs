@@ -11,7 +11,7 @@ use support::{
     http,
     objects::{host, patient, rejectable},
     seen::ready,
-    waiting::{so, until},
+    waiting::so,
     world::{GRACE, World},
 };
 use tokio::time::sleep;
@@ -51,19 +51,8 @@ async fn slots_of_a_vanished_host_stay_for_the_grace_and_then_move_together() {
     assert!(gone.elapsed() >= GRACE, "moved after {:?}", gone.elapsed());
     world.accepted("vanish-1").await;
     assert_eq!(revoked(&world, "host_gone").await, 2);
-    an_event_says(&world, "PlacementRevoked", "host node1 no longer exists; looking for another").await;
+    world.event_says("PlacementRevoked", "host node1 no longer exists; looking for another").await;
     world.end().await;
-}
-
-async fn an_event_says(world: &World, reason: &str, note: &str) {
-    let about = format!("--field-selector=reason={reason}");
-    let notes = until(async || {
-        let list = ["get", "events.v1.events.k8s.io", "-n", "default", &about, "-o", "jsonpath={.items[*].note}"];
-        let notes = world.kubectl(&list).await;
-        if notes.contains(note) { Ok(()) } else { Err(notes) }
-    })
-    .await;
-    assert_eq!(notes, Ok(()), "no event {reason} says {note}");
 }
 
 #[tokio::test]

@@ -7,10 +7,10 @@ mod support;
 use std::{collections::BTreeMap, os::unix::fs::symlink, path::Path, process::Stdio};
 
 use berth_control_plane::ControlPlane;
-use berth_crds::{CommittedResource, Reservation, labels};
+use berth_crds::{CommittedResource, Hypervisor, Reservation, conditions::safety, labels, testing};
 use kube::ResourceExt;
 use support::{
-    objects::{host, patient, rejectable, slot_name},
+    objects::{self, host, patient, rejectable, slot_name},
     seen::{Seen, ready},
     waiting::so,
     world::World,
@@ -51,6 +51,10 @@ impl Shell {
         // Commands write where they are; they must not write into the repository.
         symlink(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config"), folder.path().join("config")).unwrap();
         Self { folder, kubeconfig: control_plane.kubeconfig().display().to_string() }
+    }
+
+    fn file(&self, name: &str, content: &str) {
+        std::fs::write(self.folder.path().join(name), content).unwrap();
     }
 
     async fn run(&self, commands: &str) -> String {
@@ -113,6 +117,16 @@ async fn the_commands_of_the_page_do_what_it_says() {
     reading(&shell, &world, &mut take).await;
     waiting_and_rejected(&shell, &world, &mut take).await;
     hosts(&shell, &world, &mut take).await;
+    frozen(&shell, &world, &mut take).await;
+    orphans(&shell, &world, &mut take).await;
+    assert_eq!(play(&shell, take("braked")).await.lines().count(), 1, "only the heading");
+    play(&shell, take("brake")).await;
+    shell.file("config.json", "{}");
+    let text = play(&shell, take("taking-over")).await;
+    assert!(
+        text.contains("An operator starts with this configuration") && text.contains("\"leaderElectionID\": \"berth\""),
+        "{text}"
+    );
     play(&shell, take("forget")).await;
     let seen = world.rest().await;
     assert_eq!(seen.commitment("web-01").unwrap().annotations()[labels::FORGET_CLUSTER], "eu-test-1b");
@@ -133,7 +147,15 @@ async fn the_commands_of_the_page_do_what_it_says() {
 async fn reading(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Vec<Block>) {
     let before = world.now().await.versions();
     let text = play(shell, take("reading")).await;
-    for part in ["REASON", "STATUS", "commitment-db-001-1", "Accepted · 0 VMs · no expiry", "Host node1 in zone"] {
+    for part in [
+        "REASON",
+        "STATUS",
+        "commitment-db-001-1",
+        "Accepted · 0 VMs · no expiry",
+        "NOT READY",
+        "Slot commitment-db-001-1",
+        "Host node1 in zone",
+    ] {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
     play(shell, take("messages")).await;
@@ -142,7 +164,7 @@ async fn reading(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Ve
     let events = take("events");
     let lines = support::waiting::until(async || {
         let text = shell.run(events[0].commands).await;
-        let told = text.contains("Rejected") && text.contains("Accepted") && text.contains("Reserving");
+        let told = text.contains("Rejected") && text.contains("Accepted");
         if told { Ok(text) } else { Err(text) }
     });
     assert!(lines.await.unwrap().contains("commitment-lab-01"));
@@ -176,6 +198,29 @@ async fn hosts(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Vec<
     assert!(text.contains("Reservations, the largest block first"), "{text}");
 }
 
+async fn frozen(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Vec<Block>) {
+    play(shell, take("freeze")).await;
+    world
+        .until("it says that it is frozen", |seen| {
+            let status = seen.commitment("web-01").unwrap().status.clone().unwrap();
+            so(safety::holds(&status.conditions, safety::FROZEN), || "not yet".to_owned())
+        })
+        .await;
+    world.respec("web-01", serde_json::json!({ "amount": objects::slots(1) })).await;
+    assert_eq!(world.rest().await.slots_of("web-01").len(), 2, "it is left exactly as it is");
+    play(shell, take("unfreeze")).await;
+    assert_eq!(world.accepted("web-01").await.slots_of("web-01").len(), 1);
+}
+
+/// A slot that somebody else made.
+async fn orphans(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Vec<Block>) {
+    let mut slot = testing::slot("lost-01", 0);
+    slot.metadata.annotations = None;
+    world.create(&slot).await;
+    play(shell, take("orphans")).await;
+    assert!(world.now().await.slots_of("lost-01").is_empty());
+}
+
 /// Everything is lost while nobody runs, and comes back as it was.
 async fn backup(shell: &Shell, world: &mut World, take: &mut impl FnMut(&str) -> Vec<Block>) {
     let before = world.rest().await;
@@ -198,4 +243,39 @@ async fn backup(shell: &Shell, world: &mut World, take: &mut impl FnMut(&str) ->
     let after = world.rest().await;
     assert_eq!(slots(&after), slots(&before), "everything is where it was");
     assert_eq!(["web-01", "db-001", "lab-01"].map(|uuid| reason(&after, uuid)), ["Accepted"; 3]);
+}
+
+#[tokio::test]
+async fn the_brake_is_lifted_as_the_page_says() {
+    let mut scenes = scenes();
+    let mut world = World::without_operator().await;
+    world.use_keys(&serde_json::json!({ "brake": { "slots": 1 } }));
+    world.create(&host("node1", 2)).await;
+    world.start().await;
+    world.create(&rejectable("many-01", 2)).await;
+    world.accepted("many-01").await;
+    world.create(&host("node2", 2)).await;
+    world.rest().await;
+    world.delete::<Hypervisor>("node1").await;
+    let shell = Shell::open(world.control_plane());
+    let listed = scenes.remove("braked").unwrap();
+    let slots = support::waiting::until(async || {
+        let text = shell.run(listed[0].commands).await;
+        let all = [0, 1].map(|number| slot_name("many-01", number)).iter().all(|slot| text.contains(slot));
+        if all && text.contains(safety::HOST_MISSING) { Ok(()) } else { Err(text) }
+    });
+    slots.await.unwrap();
+    assert_eq!(world.now().await.hosts_of("many-01"), ["node1"; 2], "what is held back stays as it is");
+    let mut lift = scenes.remove("brake").unwrap();
+    let unconfirmed = lift.pop().unwrap();
+    play(&shell, lift).await;
+    world
+        .until("the slots have moved", |seen| {
+            let hosts = seen.hosts_of("many-01");
+            so(hosts == ["node2"; 2], || format!("{hosts:?}"))
+        })
+        .await;
+    world.accepted("many-01").await;
+    play(&shell, vec![unconfirmed]).await;
+    world.end().await;
 }

@@ -3,72 +3,16 @@
 
 mod support;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Stdio,
-};
+use std::path::Path;
 
 use berth_crds::{Hypervisor, Pipeline, testing};
 use serde_json::{Value, json};
 use support::{
     cloud::Cloud,
+    desk::{Desk, json_of},
     objects::{OTHER_ZONE, ZONE, host, in_zone},
     world::World,
 };
-use tokio::{io::AsyncWriteExt, process::Command, time::timeout};
-
-/// How a run ended.
-#[derive(Debug)]
-struct Ended {
-    status: i32,
-    stdout: String,
-    stderr: String,
-}
-
-/// What an administrator has beside the binary.
-struct Desk {
-    folder: tempfile::TempDir,
-    kubeconfig: PathBuf,
-}
-
-impl Desk {
-    fn file(&self, name: &str, content: &str) -> String {
-        let path = self.folder.path().join(name);
-        fs::write(&path, content).unwrap();
-        path.display().to_string()
-    }
-
-    /// Runs the binary, with this on its standard input.
-    async fn berth(&self, arguments: &[&str], input: &str) -> Ended {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
-        command.args(arguments).arg(format!("--kubeconfig={}", self.kubeconfig.display()));
-        command.env_remove("RUST_LOG").env_remove("LOG_LEVEL").kill_on_drop(true);
-        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = piped.spawn().unwrap();
-        // Whoever does not read it has refused something before.
-        let _ = child.stdin.take().unwrap().write_all(input.as_bytes()).await;
-        let ended = timeout(support::waiting::WITHIN, child.wait_with_output()).await.unwrap().unwrap();
-        Ended {
-            status: ended.status.code().unwrap(),
-            stdout: String::from_utf8(ended.stdout).unwrap(),
-            stderr: String::from_utf8(ended.stderr).unwrap(),
-        }
-    }
-
-    async fn shown(&self, arguments: &[&str]) -> String {
-        let ended = self.berth(arguments, "").await;
-        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{ended:#?}");
-        ended.stdout
-    }
-
-    /// Ended with this code and one line on standard error.
-    async fn refused(&self, arguments: &[&str], code: i32, line: &str) {
-        let ended = self.berth(arguments, "").await;
-        assert_eq!((ended.status, ended.stdout.as_str()), (code, ""), "{ended:#?}");
-        assert_eq!(ended.stderr, format!("berth: {line}\n"));
-    }
-}
 
 /// A normal host, one that is over-booked, one in another zone, and one whose capacity makes no sense.
 async fn populate(cloud: &Cloud) {
@@ -104,7 +48,7 @@ fn body(zone: &str) -> Value {
 async fn people_are_told_what_a_host_holds_and_what_a_request_would_get() {
     let world = World::without_operator().await;
     populate(&world).await;
-    let desk = Desk { folder: tempfile::tempdir().unwrap(), kubeconfig: world.account().to_owned() };
+    let desk = Desk::of(world.account());
     let before = world.now().await.versions();
     hosts_are_explained(&desk).await;
     requests_are_tried(&desk).await;
@@ -182,7 +126,7 @@ async fn what_cannot_be_is_refused(desk: &Desk) {
     let wrong = desk.file("wrong.json", "{\"hosts\": 3}");
     let line = "failed to decode request body: hosts: expected a list, found 3";
     desk.refused(&["schedule", "--request", &wrong], 2, line).await;
-    let missing = desk.folder.path().join("none").display().to_string();
+    let missing = desk.path("none").display().to_string();
     let ended = desk.berth(&["schedule", "--request", &missing], "").await;
     assert!(ended.status == 2 && ended.stderr.contains("the request cannot be read; give the path"), "{ended:#?}");
     let mut unknown = body(ZONE);
@@ -193,7 +137,7 @@ async fn what_cannot_be_is_refused(desk: &Desk) {
     assert!(ended.status == 1 && ended.stderr.contains("similar names: mem_v4_c30_m480"), "{ended:#?}");
     assert_eq!(desk.berth(&["schedule"], "").await.status, 2, "clap");
     let away = desk.file("away", &kubeconfig("http://127.0.0.1:1").to_string());
-    let other = Desk { folder: tempfile::tempdir().unwrap(), kubeconfig: away.into() };
+    let other = Desk::of(away.as_ref());
     let ended = other.berth(&["explain", "host", "node001"], "").await;
     assert!(ended.status == 1 && ended.stderr.contains("http://127.0.0.1:1/ does not answer"), "{ended:#?}");
     assert_eq!(ended.stderr.lines().count(), 1, "{ended:#?}");
@@ -221,8 +165,4 @@ fn kubeconfig(server: &str) -> Value {
         "clusters": [{ "name": "c", "cluster": { "server": server } }], "users": [{ "name": "c", "user": { "token": "t" } }],
         "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "c" } }],
     })
-}
-
-fn json_of(text: &str) -> Value {
-    serde_json::from_str(text).unwrap()
 }

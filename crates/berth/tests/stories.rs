@@ -16,7 +16,7 @@ use kube::ResourceExt;
 use serde_json::json;
 use support::{
     objects::{host, patient, rejectable, slot_name, slots},
-    seen::{Seen, amount, ready},
+    seen::{Seen, amount, in_force_on, ready, slot_ready},
     waiting::so,
     world::World,
 };
@@ -165,5 +165,81 @@ async fn a_commitment_with_vms_that_ends_by_the_clock_releases_its_slots_and_lea
     world.edit::<CommittedResource>(&names::commitment("over-1"), json!({ "spec": { "endTime": null } })).await;
     // The VM still runs there, outside of the commitment: there is room for one slot only.
     world.says("over-1", "Reserving", "insufficient capacity: 1/2").await;
+    world.end().await;
+}
+
+/// One slot with a VM of half its size on `node1`, and `node2` with room for so many slots beside.
+async fn about_to_migrate(uuid: &str, room: u64) -> World {
+    let world = World::with_hosts(&[host("node1", 1)]).await;
+    world.create(&rejectable(uuid, 1)).await;
+    world.accepted(uuid).await;
+    world.start_vm(&slot_name(uuid, 0), "vm-1", 240).await;
+    world.create(&host("node2", 1 + room)).await;
+    if room == 0 {
+        world.create(&patient("neighbour-1", 1)).await;
+        world.accepted("neighbour-1").await;
+    }
+    world
+        .until("the VM is confirmed", |seen| so(confirmed(seen, uuid) == [on("node1")], || "not yet".to_owned()))
+        .await;
+    world
+}
+
+fn on(host: &str) -> (String, String) {
+    ("vm-1".to_owned(), host.to_owned())
+}
+
+/// The VMs that the status of the slot names, each with its host.
+fn confirmed(seen: &Seen, uuid: &str) -> Vec<(String, String)> {
+    let status = seen.slot(&slot_name(uuid, 0)).unwrap().status.clone().unwrap();
+    status.committed_resource_reservation.map(|data| data.allocations.into_iter().collect()).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_slot_follows_its_vm_that_migrates() {
+    let world = about_to_migrate("follow-1", 1).await;
+    let before = world.rest().await;
+    // Live: for a while both hosts list it, and the slot stays where it was.
+    world.report_vm("node2", "vm-1", 240).await;
+    let both = world.rest().await;
+    let version = |seen: &Seen| seen.slot(&slot_name("follow-1", 0)).unwrap().resource_version();
+    assert_eq!(version(&both), version(&before), "nothing is known to have moved yet");
+    world.report_without_vm("node1", "vm-1", 240).await;
+    world
+        .until("the slot is where its VM is", |seen| {
+            let (hosts, vms) = (seen.hosts_of("follow-1"), confirmed(seen, "follow-1"));
+            so(hosts == ["node2"] && vms == [on("node2")], || format!("{hosts:?} {vms:?}"))
+        })
+        .await;
+    let after = world.accepted("follow-1").await;
+    let slot = after.slot(&slot_name("follow-1", 0)).unwrap();
+    assert_eq!(in_force_on(slot), Some("node2"));
+    let since =
+        |seen: &Seen| slot_ready(seen.slot(&slot_name("follow-1", 0)).unwrap()).unwrap().last_transition_time.clone();
+    assert_eq!(since(&after), since(&before), "it was Ready all the time");
+    // What it left is free for others.
+    world.create(&rejectable("heir-1", 1)).await;
+    world.accepted("heir-1").await;
+    world.end().await;
+}
+
+#[tokio::test]
+async fn a_slot_stays_and_forgets_its_vm_that_migrates_to_where_the_slot_does_not_fit() {
+    let world = about_to_migrate("stay-1", 0).await;
+    world.rest().await;
+    // The neighbour's slot is empty: the VM starts in what is promised to others, and nobody can keep it from that.
+    world.report_vm("node2", "vm-1", 240).await;
+    world.report_without_vm("node1", "vm-1", 240).await;
+    world
+        .until("the slot has forgotten the VM", |seen| {
+            let slot = seen.slot(&slot_name("stay-1", 0)).ok_or("it is gone")?;
+            let data = slot.spec.committed_resource_reservation.clone().unwrap_or_default();
+            so(data.allocations.is_empty(), || "not yet".to_owned())
+        })
+        .await;
+    let seen = world.accepted("stay-1").await;
+    assert_eq!((seen.hosts_of("stay-1"), confirmed(&seen, "stay-1")), (vec!["node1".to_owned()], vec![]));
+    // The VM ends; until then its host holds more than it has, which is not of our doing.
+    world.report_without_vm("node2", "vm-1", 240).await;
     world.end().await;
 }

@@ -4,15 +4,19 @@
 
 mod support;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use berth_crds::{CommittedResource, Hypervisor, Knowledge, ProjectQuota, Reservation, generate};
 use kube::{
     Api,
-    api::{DynamicObject, ListParams, PostParams},
+    api::{DeleteParams, DynamicObject, ListParams, PostParams},
 };
 use serde_json::{Value, json};
 use support::{
+    command::{Ended, berth},
     recorded::{self, explained, name, text},
     waiting::{so, until},
     world::{QUIET, World},
@@ -76,19 +80,23 @@ fn judged(
     Ok(all?.into_iter().filter(|(_, kinds)| !kinds.is_empty()).collect())
 }
 
-/// The CRDs of the system that was there before, what it had stored, and then ours.
-async fn a_region_to_take_over() -> (World, BTreeMap<String, Value>) {
+/// The CRDs of the system that was there before, and what it had stored.
+async fn an_old_region() -> World {
     let world = World::without_operator().await;
     world.delete::<Knowledge>(recorded::FLAVOR_GROUPS).await;
     world.install(generate::without_rules()).await;
+    let quotas = world.raw::<ProjectQuota>();
+    quotas.delete_collection(&DeleteParams::default(), &ListParams::default()).await.unwrap();
     for object in recorded::objects() {
         until_taken(&world, &object).await;
         store(&world, &object).await;
     }
+    world
+}
+
+async fn install(world: &World) {
     world.install_all().await;
-    until_in_force(&world).await;
-    let before = objects(&world).await;
-    (world, before)
+    until_in_force(world).await;
 }
 
 fn dry_run() -> PostParams {
@@ -136,7 +144,9 @@ async fn settled(world: &World, before: &BTreeMap<String, Value>) -> BTreeMap<St
 
 #[tokio::test]
 async fn a_region_is_taken_over_as_it_is_and_can_be_given_up_afterwards() {
-    let (mut world, before) = a_region_to_take_over().await;
+    let mut world = an_old_region().await;
+    install(&world).await;
+    let before = objects(&world).await;
     world.start().await;
     let after = settled(&world, &before).await;
 
@@ -172,4 +182,77 @@ async fn everything_can_be_deleted(world: &World) {
             so(names == left, || names.join(", "))
         })
         .await;
+}
+
+/// What our rules would refuse of the recorded objects: the end of the name, and the field.
+const REFUSED: &[(&str, &str)] = &[
+    ("05", "status.conditions"),
+    // Once for the pattern, once for the unit of memory.
+    ("0e", "spec.amount"),
+    ("0e", "spec.amount"),
+    ("1e", "spec.amount"),
+    ("1e", "spec.amount"),
+    ("1f", "spec.endTime"),
+    ("20", "spec.projectID"),
+    ("22", "spec.schedulingDomain"),
+    ("commitment-none", "metadata.name"),
+    ("commitment-none", "spec.commitmentUUID"),
+    (recorded::NOT_SERVED, "metadata.name"),
+    ("legacy-import-7", "metadata.name"),
+    ("05-0", "status.conditions"),
+    ("1f-0", "spec.endTime"),
+    ("20-0", "spec.committedResourceReservation.projectID"),
+    ("failover-eu-test-1-b9z4q", "spec.failoverReservation"),
+    ("failover-eu-test-1-c2m8w", "spec.committedResourceReservation"),
+    ("failover-eu-test-1-c2m8w", "spec.failoverReservation"),
+    ("quota-5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40-eu-test-1a", "spec.quota.hw_version_mem_v4_ram"),
+];
+
+async fn check(kubeconfig: &Path, form: &str) -> Ended {
+    berth(&["crds", "check", "-o", form, &format!("--kubeconfig={}", kubeconfig.display())], "").await
+}
+
+#[tokio::test]
+async fn u16_stored_objects_that_the_rules_would_refuse_are_listed_and_left_alone() {
+    let mut world = an_old_region().await;
+    let administrator = world.control_plane().kubeconfig().to_owned();
+    let without_rules = check(&administrator, "text").await;
+    assert_eq!(without_rules.status, 1, "{without_rules:#?}");
+    let lacking = "Reservation objects of cluster home\n  not checked: its CRD lacks our rules: install it";
+    assert!(without_rules.stdout.contains(lacking), "{}", without_rules.stdout);
+
+    install(&world).await;
+    let before = objects(&world).await;
+    let listed = check(&administrator, "json").await;
+    assert_eq!((listed.status, listed.stderr.as_str()), (1, "berth: the answer is on standard output\n"));
+    let answer: Value = serde_json::from_str(&listed.stdout).unwrap();
+    let refused = answer["checked"].as_array().unwrap().iter().flat_map(|kind| kind["refused"].as_array().unwrap());
+    let refused: Vec<_> = refused.map(|one| (text(one, "/name").to_owned(), text(one, "/field").to_owned())).collect();
+    let expected: Vec<_> = REFUSED.iter().map(|(name, field)| (recorded::long(name), (*field).to_owned())).collect();
+    assert_eq!(refused, expected, "{answer:#}");
+    assert_eq!(objects(&world).await, before, "nothing was written");
+
+    let told = check(&administrator, "text").await;
+    let negative = format!("{}\n  spec.amount is \"-5Gi\": spec.amount in body should match ", recorded::long("1e"));
+    assert!(told.stdout.contains(&negative), "{}", told.stdout);
+    a_right_is_needed(&world).await;
+    without_those_it_is_content(&world, &administrator, &refused).await;
+}
+
+async fn a_right_is_needed(world: &World) {
+    let refused = check(world.account(), "text").await;
+    assert_eq!(refused.status, 1);
+    assert!(refused.stdout.contains("cannot create resource \"committedresources\""), "{}", refused.stdout);
+}
+
+async fn without_those_it_is_content(world: &World, kubeconfig: &Path, refused: &[(String, String)]) {
+    for kind in ["CommittedResource", "Reservation", "ProjectQuota"] {
+        for (name, _) in refused {
+            let gone = api(world, kind).delete(name, &DeleteParams::default()).await;
+            drop(gone);
+        }
+    }
+    let good = check(kubeconfig, "text").await;
+    assert_eq!((good.status, good.stderr.as_str()), (0, ""), "{}", good.stdout);
+    assert!(good.stdout.ends_with(" objects checked, 0 would be refused.\n"), "{}", good.stdout);
 }

@@ -5,8 +5,10 @@
 //! ([`Writer`]), so that an own write is visible at once. Controllers ([`run`]) get keys, look into stores, and write
 //! through writers, whose writes a [`Fence`] holds back when another process may lead ([`Election`]). Every key has its cluster in it; one cluster is the case with one entry.
 
+mod absences;
 mod admission;
 mod answers;
+mod brake;
 mod chain;
 mod class;
 mod clusters;
@@ -36,7 +38,9 @@ pub mod testing;
 mod watch;
 mod write;
 
+pub use absences::Absences;
 pub use admission::{Fault, Refused, Tried, Untried, refuses, try_stored};
+pub use brake::{Asker, Brake, BrakeMetrics, BrakeParts, Disruption, Stopped, say_braked};
 pub use chain::chain;
 pub use class::{Class, Classified};
 pub use clusters::Clusters;

@@ -9,7 +9,7 @@ use berth_telemetry::metrics::{
 };
 use prometheus::{HistogramVec, IntCounterVec, IntGaugeVec};
 
-use crate::watch::Credentials;
+use crate::{brake::BrakeMetrics, watch::Credentials};
 
 const RUNS: Metric = Metric {
     name: "berth_controller_runs_total",
@@ -104,6 +104,19 @@ const TRANSITIONS: Metric = Metric {
     help: "Changes of the holder of the lease that this process has seen.",
 };
 
+const ENGAGED: Metric = Metric {
+    name: "berth_brake_engaged",
+    kind: Gauge,
+    labels: &["zone"],
+    help: "1 while the brake holds back a plan for slots of the zone.",
+};
+const STOPPED: Metric = Metric {
+    name: "berth_brake_stopped_total",
+    kind: Counter,
+    labels: &["zone"],
+    help: "Plans that the brake has stopped, each once until it goes on or is given up.",
+};
+
 /// From a planned no-op to a plan with hundreds of writes.
 const SECONDS: &[f64] = &[0.0005, 0.002, 0.01, 0.05, 0.2, 1.0, 5.0, 20.0, 60.0];
 
@@ -122,6 +135,8 @@ pub struct ClusterMetrics {
     pub fitness: Arc<FitnessMetrics>,
     /// For [`crate::watch_conflicts`].
     pub conflicts: Arc<ConflictMetrics>,
+    /// For [`crate::Brake`].
+    pub brake: Arc<BrakeMetrics>,
     /// For [`crate::Election`].
     pub lease: Arc<LeaseMetrics>,
 }
@@ -212,6 +227,7 @@ impl ClusterMetrics {
             events: Arc::new(EventMetrics { dropped: metrics.counter(&EVENTS_DROPPED)? }),
             fitness: Arc::new(FitnessMetrics { fit: metrics.gauge(&FIT)? }),
             conflicts,
+            brake: Arc::new(BrakeMetrics { engaged: metrics.gauge(&ENGAGED)?, stopped: metrics.counter(&STOPPED)? }),
             lease: Arc::new(LeaseMetrics {
                 leader: metrics.gauge(&LEADER)?,
                 transitions: metrics.counter(&TRANSITIONS)?,

@@ -51,7 +51,8 @@ impl<S: Scheduler> Apply<'_, S> {
         }
         all(decided.plan.leave.iter().map(|leave| self.leave(leave).boxed()).collect()).await?;
         all(slots.update.iter().map(|update| self.update(decided, update).boxed()).collect()).await?;
-        let placed = slots.create.iter().zip(decided.hosts.iter().map(Option::as_ref));
+        let now = decided.paced.map_or(usize::MAX, |paced| paced.slots);
+        let placed = slots.create.iter().zip(decided.hosts.iter().map(Option::as_ref)).take(now);
         all(placed.map(|(new, host)| self.create(decided, new, host).boxed()).collect()).await?;
         if decided.plan.finalizer == Finalizer::Remove && self.nothing_is_left(facts) {
             self.may_go_on()?;

@@ -2,10 +2,10 @@
 
 mod foresee;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use berth_cluster::{
-    Event, EventKind, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Routes, Store, Writer, Written,
+    Asker, Brake, Event, EventKind, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Routes, Store, Writer, Written,
 };
 use berth_crds::{
     CommittedResource, Condition, Hypervisor, Reservation,
@@ -22,12 +22,14 @@ use tracing::{debug, info};
 
 use crate::{
     apply::Apply,
+    braking::unless_stopped,
     cores::CoresBook,
     error::Error,
     facts::Facts,
     marks::{changed_marks, mark},
     metrics::CommitmentMetrics,
     object::Origin,
+    pace::Pace,
     plan::{Course, Decided, Limits, Placing, decide},
     read::Reader,
     slot_key,
@@ -48,6 +50,8 @@ pub struct Settings {
     pub delays: Delays,
     /// Which pipeline places the slots of which flavor group.
     pub pipelines: PipelineChoice,
+    /// `slotCreationDelay`: pause between two slots of a commitment, when an external scheduler places them; zero is none.
+    pub slot_creation_delay: Duration,
 }
 
 /// Turns commitments into slots.
@@ -64,6 +68,8 @@ pub struct CommittedResourceController<S, D> {
     pub flavor_groups: FlavorGroupsCache,
     /// Knows what is left as it is (U57).
     pub freezer: Freezer,
+    /// Stops what would disturb too much (D14).
+    pub brake: Brake,
     /// Finds hosts.
     pub scheduler: Arc<S>,
     /// Names of domains.
@@ -80,6 +86,8 @@ pub struct CommittedResourceController<S, D> {
     pub settings: Settings,
     /// Wakes slots that a host was found for.
     pub wake_slots: WakeSlots,
+    /// When commitments got their last slots.
+    pub pace: Pace,
     /// Counts and gives out cores.
     pub cores: Arc<CoresBook>,
 }
@@ -89,7 +97,11 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
     pub async fn look(&self, key: ObjectKey) -> Result<Next, Error> {
         self.settle(&key).await?;
         let _looking = self.cores.looking(&key);
-        let Some(seen) = self.commitments.store().get(&key) else { return Ok(Next::Done) };
+        let Some(seen) = self.commitments.store().get(&key) else {
+            self.brake.over(&Asker::of::<CommittedResource>(&key));
+            self.pace.forget(&key);
+            return Ok(Next::Done);
+        };
         let (decided, outcome) = self.act(&key, &seen).await?;
         let Some(object) = self.commitments.store().get(&key) else { return outcome.map(|()| Next::Done) };
         // What was decided for one spec says nothing about another; whoever changed it has woken us.
@@ -122,9 +134,20 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
                 return Ok((hindered, if retry { Err(error.into()) } else { Ok(()) }));
             }
         };
+        let decided = self.paced(key, unless_stopped(key, &facts, decided, &self.brake));
         let outcome = self.apply(key, object, &facts, &decided, request_id).await;
         self.tell_refusal(key, &decided, &outcome);
         Ok((decided, outcome))
+    }
+
+    /// With an external scheduler slots may have to be created with a pause between them (U1).
+    fn paced(&self, key: &ObjectKey, decided: Decided) -> Decided {
+        let pause = self.settings.slot_creation_delay;
+        if !decided.later || pause.is_zero() {
+            return decided;
+        }
+        let paced = self.pace.step(key, decided.plan.slots.create.len(), pause);
+        Decided { paced: Some(paced), ..decided }
     }
 
     /// Looks up what earlier writes left in doubt, before anything is decided on it.
@@ -197,7 +220,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         }
         debug!(plan = %decided.plan.slots, request_id, "applying");
         if decided.plan.course == Course::Reserve && decided.plan.slots.create.len() > LONG_APPLY {
-            self.write(key, object, Some(&Says::waiting()), facts).await?;
+            self.write(key, object, Some(&Says::waiting()), facts, &decided.plan.course).await?;
         }
         let newest = self.commitments.store().get(key).unwrap_or_else(|| object.clone());
         let rolls_back = decided.plan.course == Course::RolledBack;
@@ -229,7 +252,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
     async fn report(&self, key: &ObjectKey, object: &CommittedResource, decided: &Decided) -> Result<Next, Error> {
         let after = self.reader().facts(key, object);
         let report = report(&after, decided, self.settings.delays, self.clock.now());
-        self.write(key, object, report.says.as_ref(), &after).await?;
+        self.write(key, object, report.says.as_ref(), &after, &decided.plan.course).await?;
         Ok(report.again.map_or(Next::Done, Next::After))
     }
 
@@ -239,11 +262,12 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         old: &CommittedResource,
         says: Option<&Says>,
         facts: &Facts,
+        course: &Course,
     ) -> Result<(), Error> {
         let mut new = old.clone();
         let now = self.clock.now();
         new.status = says.map(|says| status(old, says, now)).or(new.status);
-        mark(&mut new, facts, now);
+        mark(&mut new, facts, course, now);
         if let Written::Changed(written) = self.commitments.patch_status(key, old, &new).await? {
             self.tell(key, old, &written);
         }

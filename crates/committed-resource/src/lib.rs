@@ -4,6 +4,7 @@
 //! slots; where a slot is in force, the controller of `berth-reservation` says.
 
 mod apply;
+mod braking;
 mod controller;
 mod cores;
 mod error;
@@ -12,6 +13,8 @@ mod ledger;
 mod marks;
 mod metrics;
 mod object;
+pub mod orphans;
+mod pace;
 mod plan;
 mod read;
 mod served;
@@ -27,6 +30,7 @@ pub use error::Error;
 pub use facts::{Facts, Holding, Ready, Served, Site, Taken};
 pub use ledger::{Claim, Ledger, Place, Verdict};
 pub use metrics::CommitmentMetrics;
+pub use pace::{Pace, Paced};
 pub use plan::{Course, Decided, Finalizer, Leave, Limits, Placing, Plan, decide, plan};
 pub use status::{Delays, Report, Says, report, status};
 

@@ -1,5 +1,5 @@
-//! What is said of a commitment beside Ready: that it is frozen (U57). It decides which of these conditions an object has
-//! to have, and which events tell of their coming and going.
+//! What is said of a commitment beside Ready: that it is frozen (U57), and that the brake holds its plan back (D14). It
+//! decides which of these conditions an object has to have, and which events tell of their coming and going.
 
 use berth_cluster::{Event, EventKind};
 use berth_crds::{
@@ -8,21 +8,31 @@ use berth_crds::{
 };
 use jiff::Timestamp;
 
-use crate::facts::Facts;
+use crate::{facts::Facts, plan::Course};
 
-/// Gives the object the marks that the facts ask for, and no others.
-pub(crate) fn mark(object: &mut CommittedResource, facts: &Facts, now: Timestamp) {
+/// Gives the object the marks that the facts and the course ask for, and no others. What is frozen keeps the mark of the
+/// brake as it was, too.
+pub(crate) fn mark(object: &mut CommittedResource, facts: &Facts, course: &Course, now: Timestamp) {
     let frozen = facts.frozen.as_ref().map(|why| (why.reason(), why.to_string()));
-    if object.status.is_none() && frozen.is_none() {
+    let braked = match course {
+        Course::Braked(stopped) => Some((stopped.cause, stopped.to_string())),
+        _ => None,
+    };
+    if object.status.is_none() && frozen.is_none() && braked.is_none() {
         return;
     }
     let generation = object.metadata.generation;
     let all = &mut object.status.get_or_insert_default().conditions;
-    let says = frozen.as_ref().map(|(reason, text)| (*reason, text.as_str()));
-    safety::mark(all, safety::FROZEN, says, generation, now);
+    let mut say = |type_: &str, says: Option<&(&str, String)>| {
+        safety::mark(all, type_, says.map(|(reason, text)| (*reason, text.as_str())), generation, now);
+    };
+    say(safety::FROZEN, frozen.as_ref());
+    if frozen.is_none() {
+        say(safety::BRAKED, braked.as_ref());
+    }
 }
 
-/// One event for each mark that has come or gone.
+/// One event when it is frozen and one when it is set free. Of the brake its zone tells.
 pub(crate) fn changed_marks(old: &CommittedResource, new: &CommittedResource) -> Vec<Event> {
     let (before, after) = (find(old, safety::FROZEN), find(new, safety::FROZEN));
     match (before, after) {

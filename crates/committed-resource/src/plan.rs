@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use berth_cluster::{Frozen, ObjectKey, Whole};
+use berth_cluster::{Frozen, ObjectKey, Stopped, Whole};
 use berth_core::{
     ClusterName, GroupName, HostName, SlotKey, SlotName, Zone,
     commitment::{Phase, ResourceType, Spec, State},
@@ -20,6 +20,7 @@ use jiff::Timestamp;
 use crate::{
     facts::{Facts, Holding, Site},
     ledger::{Claim, Verdict},
+    pace::Paced,
 };
 
 mod cores;
@@ -83,6 +84,8 @@ pub enum Course {
     },
     /// What there is cannot be read completely; nothing is done, and what was said before stands.
     Unreadable(String),
+    /// It would disturb too many slots that nobody wished to be disturbed; nothing is done (D14).
+    Braked(Stopped),
     /// Something is missing and cannot be had at the moment; nothing is done.
     Hindered(String),
     /// What was said about this generation stands.
@@ -128,6 +131,10 @@ pub struct Decided {
     pub hosts: Vec<Option<HostName>>,
     /// Why a slot has no host.
     pub shortage: Option<Shortage>,
+    /// Hosts are found later, slot by slot: the scheduler is an external one (D13).
+    pub later: bool,
+    /// How much of the plan this look creates, if not all of it.
+    pub paced: Option<Paced>,
     /// Slots that hold an assume entry until the apply has ended (U1).
     pub assumed: Vec<SlotKey>,
     /// What the ledger says to [`Course::Count`].
@@ -421,12 +428,15 @@ async fn place<S: Scheduler>(
         return Ok(());
     }
     let request = whole_request(facts, &decided.plan, placing);
-    if let Placement::Decided { hosts, shortage } = scheduler.place_all(&request).await? {
-        // Of the others none is held here: as soon as they exist they ask for themselves, and what they then hold does
-        // not end with this apply.
-        let held = request.slots.iter().zip(&hosts).filter(|(_, host)| host.is_some());
-        decided.assumed.extend(held.map(|(slot, _)| slot.key.clone()));
-        (decided.hosts, decided.shortage) = (hosts, shortage);
+    match scheduler.place_all(&request).await? {
+        Placement::Decided { hosts, shortage } => {
+            // Of the others none is held here: as soon as they exist they ask for themselves, and what they then hold
+            // does not end with this apply.
+            let held = request.slots.iter().zip(&hosts).filter(|(_, host)| host.is_some());
+            decided.assumed.extend(held.map(|(slot, _)| slot.key.clone()));
+            (decided.hosts, decided.shortage) = (hosts, shortage);
+        }
+        Placement::Later => decided.later = true,
     }
     Ok(())
 }
@@ -462,7 +472,7 @@ fn slot_request(facts: &Facts, plan: &Plan, new: &planner::NewSlot, placing: &Pl
 impl Decided {
     fn undecided(plan: Plan) -> Self {
         let hosts = vec![None; plan.slots.create.len()];
-        Self { plan, hosts, shortage: None, assumed: Vec::new(), cores: None }
+        Self { plan, hosts, shortage: None, later: false, paced: None, assumed: Vec::new(), cores: None }
     }
 
     /// Nothing can be done now.

@@ -63,11 +63,12 @@ pub fn report(after: &Facts, decided: &Decided, delays: Delays, now: Timestamp) 
         Some((Reason::Reserving, texts::WAITING_FOR_PLACEMENT)) => Some(delays.cap),
         Some((Reason::Reserving, _)) => Some(retry_delay(delays.retry, delays.cap, after.reserving_for(now))),
         Some((Reason::Releasing, _)) => Some(delays.retry),
-        None if matches!(decided.plan.course, Course::Unreadable(_)) => Some(delays.retry),
+        None if matches!(decided.plan.course, Course::Unreadable(_) | Course::Braked(_)) => Some(delays.retry),
         _ => None,
     };
     let end = after.spec.end.filter(|_| !matches!(decided.plan.course, Course::Over(_) | Course::Deleting));
-    Report { says, again: again.into_iter().chain(end.and_then(|end| until_over(end, now))).min() }
+    let pause = decided.paced.and_then(|paced| paced.again);
+    Report { says, again: again.into_iter().chain(pause).chain(end.and_then(|end| until_over(end, now))).min() }
 }
 
 /// One second after the end, when it has certainly passed (document 20 section 19 no. 2).
@@ -83,6 +84,10 @@ fn says(after: &Facts, decided: &Decided) -> Option<Says> {
         Course::Planned => Some(Says::no(Reason::Planned, texts::NOT_YET_ACTIVE)),
         Course::Over(state) => Some(Says::no(Reason::Inactive(over(*state)), texts::NO_LONGER_ACTIVE)),
         Course::Deleting => releasing(after),
+        Course::Braked(_) if after.verdict().is_some() => None,
+        Course::Braked(stopped) => {
+            Some(Says::no(Reason::Reserving, texts::HELD_BACK).detailed(Some(stopped.to_string())))
+        }
         Course::Duplicate(served) => Some(duplicate(after, served)),
         Course::WrongCluster(cluster) => Some(misplaced(after, cluster)),
         Course::Unreadable(_) if after.verdict().is_some_and(|said| said.reason != Some(Reason::Reserving)) => None,

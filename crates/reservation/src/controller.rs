@@ -1,14 +1,15 @@
 //! The controller: read, plan, apply, report, write (architecture section 3). The one decision that it takes, a host
 //! for a slot without one, is the scheduler's.
 
+mod braking;
 mod foresee;
 mod verification;
 
 use std::sync::Arc;
 
 use berth_cluster::{
-    Entry, Event, EventKind, Events, FlavorGroupsCache, Freezer, Guard, Next, ObjectKey, Routes, Store, WriteError,
-    Writer, Written,
+    Absences, Asker, Brake, Entry, Event, EventKind, Events, FlavorGroupsCache, Freezer, Guard, Next, ObjectKey,
+    Routes, Store, WriteError, Writer, Written,
     indexes::{COMMITMENT_BY_UUID, RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST},
 };
 use berth_core::{ClusterName, HostName, SlotKey, slot::Slot};
@@ -28,7 +29,6 @@ use kube::{Resource, ResourceExt};
 use tracing::{debug, info};
 
 use crate::{
-    absences::Absences,
     departures::Departures,
     error::Error,
     facts::{Facts, HostFact},
@@ -67,6 +67,8 @@ pub struct Parts<S, D> {
     pub flavor_groups: FlavorGroupsCache,
     /// Knows what is left as it is (U57).
     pub freezer: Freezer,
+    /// Stops what would disturb too much (D14).
+    pub brake: Brake,
     /// Finds hosts.
     pub scheduler: Arc<S>,
     /// Names of domains.
@@ -88,7 +90,7 @@ pub struct Parts<S, D> {
 /// Puts slots into force on hosts and keeps them there.
 pub struct ReservationController<S, D> {
     parts: Parts<S, D>,
-    missing: Absences,
+    missing: Absences<HostName>,
     departures: Departures,
     /// Since when the filter counts in the condition of a slot without host are as they are.
     told: Since<ObjectKey>,
@@ -120,12 +122,17 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
             self.evictions.forget(&key);
             self.departures.forget(&key);
             self.give_back(&key);
+            self.parts.brake.over(&Asker::of::<Reservation>(&key));
             return Ok(Next::Done);
         };
-        let Plan { step, again } = plan(&self.read(&key, &object), self.parts.settings.delays);
+        let facts = self.read(&key, &object);
+        let Plan { step, again } = plan(&facts, self.parts.settings.delays);
         if step != Step::Place {
             self.give_back(&key);
         }
+        let Some(object) = self.unless_stopped(&key, object, &step, &facts.host).await? else {
+            return Ok(Next::After(self.parts.settings.delays.retry));
+        };
         match step {
             Step::Nothing => {}
             Step::Frozen => (self.parts.wake_slots)(&self.parts.scheduler.withdraw(&slot_key(&key))),
@@ -223,13 +230,8 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     async fn revoke_all(&self, key: &ObjectKey, object: &Arc<Reservation>, why: &Revocation) -> Result<(), Error> {
         self.revoke(key, object, why).await?;
         let Revocation::HostGone(host, _) = why else { return Ok(()) };
-        let slot = facts::slot(object);
-        let on_host = self.store().select(&RESERVATION_BY_HOST, host.as_str()).into_iter();
-        let others = on_host.filter(|entry| entry.key.cluster == key.cluster && is_slot(&entry.object));
-        for other in others.filter(|other| facts::slot(&other.object).commitment == slot.commitment) {
-            if other.object.spec.target_host.as_deref() == Some(host.as_str()) {
-                self.revoke(&other.key, &other.object, why).await?;
-            }
+        for other in self.lost_together(key, object, why) {
+            self.revoke(&other.key, &other.object, why).await?;
         }
         if self.store().select(&RESERVATION_BY_HOST, host.as_str()).is_empty() {
             self.missing.over(host);

@@ -4,7 +4,6 @@
 //! controller writes `spec.targetHost` (U43): it finds a host for a slot without one, says where the slot is in force,
 //! and takes a host away that is gone or no good.
 
-mod absences;
 mod controller;
 mod departures;
 mod error;

@@ -37,6 +37,11 @@ impl<K: Ord + Clone> Since<K> {
         self.lock().insert(key.clone(), Instant::now());
     }
 
+    /// What does not pass is not so any more.
+    pub(crate) fn retain(&self, passes: impl Fn(&K) -> bool) {
+        self.lock().retain(|key, _| passes(key));
+    }
+
     /// It is not so any more; whether it was.
     pub(crate) fn forget(&self, key: &K) -> bool {
         self.lock().remove(key).is_some()

@@ -6,7 +6,9 @@ use berth_cluster::{
     Change, Index, ObjectKey, Store,
     indexes::{RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST, RESERVATION_BY_VM},
 };
-use berth_crds::{CommittedResource, CommittedResourceSpec, Hypervisor, Reservation, ReservationType, labels};
+use berth_crds::{
+    CommittedResource, CommittedResourceSpec, Hypervisor, Reservation, ReservationType, conditions::safety, labels,
+};
 use kube::ResourceExt;
 
 /// A slot concerns itself.
@@ -58,6 +60,15 @@ pub fn by_hypervisor(change: &Change<Hypervisor>, reservations: &Store<Reservati
 pub fn unplaced(reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
     let unplaced = |object: &Reservation| is_slot(object) && object.spec.target_host.is_none();
     reservations.all().into_iter().filter(|entry| unplaced(&entry.object)).map(|entry| entry.key).collect()
+}
+
+/// The slots that the brake holds back: a confirmation concerns them (D14).
+pub fn braked(reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+    let says = |object: &Reservation| {
+        object.status.as_ref().is_some_and(|status| safety::holds(&status.conditions, safety::BRAKED))
+    };
+    let braked = |object: &Reservation| is_slot(object) && says(object);
+    reservations.all().into_iter().filter(|entry| braked(&entry.object)).map(|entry| entry.key).collect()
 }
 
 /// True for the objects that this controller is responsible for; it never writes to another type (document 21

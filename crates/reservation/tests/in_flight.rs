@@ -76,7 +76,7 @@ fn process(world: &World, clock: &Arc<dyn Clock>) -> Flights {
 fn flight(name: &str, vm: &str, host: &str, intent: &str) -> Reservation {
     let mut flight = testing::slot("uuid-1", 0);
     flight.metadata.name = Some(name.to_owned());
-    flight.metadata.labels = Some([(labels::TYPE.to_owned(), "in-flight".to_owned())].into());
+    flight.metadata.labels = Some([(labels::TYPE.to_owned(), labels::TYPE_IN_FLIGHT.to_owned())].into());
     let spec = &mut flight.spec;
     (spec.type_, spec.committed_resource_reservation) = (ReservationType::InFlightReservation, None);
     spec.resources = testing::size("32Gi", "8");
@@ -213,7 +213,7 @@ async fn document_21_section_15_no_1_other_types_and_domains_are_neither_woken_n
     slot.spec.target_host = Some("node-a".to_owned());
     flights.world.server.create(&slot).unwrap();
     let mut failover = testing::slot("uuid-1", 1);
-    failover.metadata.labels = Some([(labels::TYPE.to_owned(), "failover".to_owned())].into());
+    failover.metadata.labels = Some([(labels::TYPE.to_owned(), labels::TYPE_FAILOVER.to_owned())].into());
     failover.spec.type_ = ReservationType::FailoverReservation;
     failover.spec.committed_resource_reservation = None;
     failover.spec.failover_reservation = Some(berth_crds::reservation::FailoverReservationSpec::default());

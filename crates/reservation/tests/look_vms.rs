@@ -286,6 +286,20 @@ async fn document_21_section_15_no_4_a_vm_that_is_booked_while_the_last_one_is_d
     assert_eq!(process.vms(0), these(&["booked"], &[]));
 }
 
+#[tokio::test(start_paused = true)]
+async fn document_21_section_15_no_4_a_status_that_has_changed_meanwhile_is_not_overwritten() {
+    let process = occupied(&[("node1", 1)], &["vm"]).await;
+    process.edit(0, &json!({ "spec": { "committedResourceReservation": { "allocations": null } } }));
+    process.world.server.before(Verb::PatchStatus, &path(0), 1, |server| {
+        let other = json!({ "status": { "committedResourceReservation": { "allocations": { "other": "node1" } } } });
+        server.edit_status::<berth_crds::Reservation>(&name(0), &other).unwrap();
+    });
+    assert_eq!(process.look(0).await.unwrap_err().class(), Class::Soon);
+    assert_eq!(process.vms(0).1, ["other on node1", "vm on node1"]);
+    assert_eq!(process.settle().await, []);
+    assert_eq!(process.vms(0), these(&[], &[]));
+}
+
 /// Each fault at each write of a slot that follows its VM: it ends as if nothing had happened, and holds no room twice.
 #[tokio::test(start_paused = true)]
 async fn document_21_section_14_a_move_converges_whatever_becomes_of_its_writes() {

@@ -4,16 +4,20 @@
 #[allow(dead_code, reason = "each test file uses a part")]
 mod support;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use berth_cluster::{Class, Classified, Next, ObjectKey, testing::failing};
+use berth_cluster::{Class, Classified, Freezer, Next, ObjectKey, testing::failing};
 use berth_core::ClusterName;
 use berth_crds::{Hypervisor, Reservation, labels};
 use berth_reservation::oversubscription::{OversubscriptionController, OversubscriptionMetrics, Parts, Settings, wake};
-use berth_telemetry::{clock::Clock, clock::TokioClock, metrics::Metrics};
+use berth_telemetry::{
+    clock::{Clock, TokioClock},
+    config::Freeze,
+    metrics::Metrics,
+};
 use berth_testkit::{Fault, Queue, Verb, seeds};
 use serde_json::json;
-use support::{Process, UUID, begin, name, path};
+use support::{Process, UUID, begin, brake, name, path};
 use tokio::time::sleep;
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -32,7 +36,8 @@ struct Hosts {
 async fn hosts(rooms: &[(&str, u64)], slots: &[&str], settings: Settings) -> Hosts {
     let process = begin(&[]);
     let world = &process.world;
-    let now = TokioClock::new("2026-03-01T12:00:00Z".parse().unwrap()).now();
+    let clock: Arc<dyn Clock> = Arc::new(TokioClock::new("2026-03-01T12:00:00Z".parse().unwrap()));
+    let now = clock.now();
     for (host, room) in rooms {
         world.server.create(&seeds::ready(seeds::host(host, *room), now)).unwrap();
     }
@@ -46,6 +51,8 @@ async fn hosts(rooms: &[(&str, u64)], slots: &[&str], settings: Settings) -> Hos
         reservations: world.writer(&world.stores.reservations),
         hypervisors: world.stores.hypervisors.clone(),
         view: world.scheduler.clone(),
+        freezer: Freezer::new(Freeze::default(), world.stores.commitments.clone(), world.stores.reservations.clone()),
+        brake: brake(world, &clock),
         evictions: process.slots.evictions(),
         metrics: OversubscriptionMetrics::register(&metrics).unwrap(),
         settings,
@@ -300,6 +307,37 @@ async fn section_15_no_12_slots_with_vms_stay_unless_the_setting_says_otherwise(
 }
 
 #[tokio::test(start_paused = true)]
+async fn u57_frozen_slots_stay_where_they_are_until_they_are_set_free() {
+    let hosts = shrunk().await;
+    let mut commitment = seeds::patient(UUID, 2);
+    commitment.metadata.annotations = Some([(labels::FREEZE.to_owned(), String::new())].into());
+    hosts.process.world.server.create(&commitment).unwrap();
+    sleep(PATIENCE).await;
+    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(PATIENCE), "nobody may leave");
+    assert_eq!((hosts.writes(), hosts.shown()), (vec![], too_many(1)));
+    let free = json!({ "metadata": { "annotations": { labels::FREEZE: null } } });
+    let name = berth_crds::names::commitment(UUID);
+    hosts.process.world.server.edit::<berth_crds::CommittedResource>(&name, &free).unwrap();
+    sleep(PATIENCE).await;
+    hosts.look("node1").await.unwrap();
+    assert_eq!(hosts.writes().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d14_a_host_that_loses_nearly_everything_at_once_keeps_it_until_somebody_has_looked() {
+    let hosts = hosts(&[("node1", 30), ("node2", 30)], &["node1"; 30], SETTINGS).await;
+    hosts.resize("node1", 9);
+    hosts.look("node1").await.unwrap();
+    sleep(PATIENCE).await;
+    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(INTERVAL));
+    assert_eq!((hosts.writes(), hosts.shown()), (vec![], too_many(21)), "20 may be moved within 10 minutes");
+    sleep(INTERVAL).await;
+    hosts.resize("node1", 10);
+    hosts.look("node1").await.unwrap();
+    assert_eq!(hosts.writes().len(), 20);
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_eviction_hosts_are_only_counted() {
     let hosts = hosts(&[("node1", 2)], &["node1", "node1"], Settings { evict: false, ..SETTINGS }).await;
     hosts.resize("node1", 1);
@@ -341,7 +379,7 @@ async fn section_15_no_14_what_blocks_a_host_wakes_it_and_what_does_not_does_not
     hosts.process.world.server.edit::<Hypervisor>("node1", &beat).unwrap();
     assert_eq!(hosts.woken(), [""; 0]);
     let mut failover = berth_crds::testing::slot(UUID, 7);
-    failover.metadata.labels = Some([(labels::TYPE.to_owned(), "failover".to_owned())].into());
+    failover.metadata.labels = Some([(labels::TYPE.to_owned(), labels::TYPE_FAILOVER.to_owned())].into());
     failover.spec.type_ = berth_crds::ReservationType::FailoverReservation;
     failover.spec.committed_resource_reservation = None;
     failover.spec.failover_reservation = Some(berth_crds::reservation::FailoverReservationSpec::default());

@@ -4,6 +4,7 @@
 mod chosen;
 mod external;
 mod failure;
+mod health;
 mod link;
 mod own;
 #[cfg(test)]

@@ -60,6 +60,18 @@ pub enum TelemetryError {
         /// The text that was found.
         found: String,
     },
+    /// What a running process is to show is not a level.
+    #[error(
+        "{found:?} is not a log level; write error, warn, info, debug, trace, reset, or levels per module, for example \
+         \"info,berth_reservation=debug\""
+    )]
+    LogLevelNow {
+        /// The text that was found.
+        found: String,
+    },
+    /// Nobody logs any more: the process ends.
+    #[error("nothing is logged any more; the process is ending")]
+    LogsGone,
     /// `RUST_LOG` is not a list of directives.
     #[error(
         "RUST_LOG: {found:?} is not a list of levels per module; write for example \"info,berth_reservation=debug\""

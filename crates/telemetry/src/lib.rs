@@ -9,5 +9,6 @@ pub mod ids;
 pub mod logs;
 pub mod metrics;
 pub mod shutdown;
+pub mod verbosity;
 
 pub use error::TelemetryError;

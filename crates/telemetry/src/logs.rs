@@ -7,10 +7,10 @@ use std::io::IsTerminal as _;
 use std::str::FromStr;
 
 use tracing::Subscriber;
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::error::TelemetryError;
+use crate::verbosity::{Shown, Verbosity};
 
 /// The form of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Level {
     /// What to show of which library. At `debug` our own reasons are wanted, not each frame of a connection. The
     /// Kubernetes client logs each failed request as an error and wraps each look in a span of its own: what we make
     /// of a failure is logged where it is handled, and our span names the object.
-    fn directives(self) -> &'static str {
+    pub(crate) fn directives(self) -> &'static str {
         match self {
             Self::Error => "error,kube_client=off",
             Self::Warn => "warn,kube_client=off,kube_runtime::watcher=off",
@@ -131,35 +131,49 @@ impl Wanted {
         self.level.or_else(|| self.variable.as_deref().and_then(Level::from_variable)).unwrap_or(default)
     }
 
-    fn filter(&self) -> Result<EnvFilter, TelemetryError> {
-        let directives = self.directives.as_deref().filter(|text| !text.is_empty());
-        let text = directives.unwrap_or_else(|| self.level().directives());
-        EnvFilter::try_new(text).map_err(|source| TelemetryError::LogDirectives { found: text.to_owned(), source })
+    fn shown(&self) -> Shown {
+        let level = self.level();
+        match self.directives.as_deref().filter(|text| !text.is_empty()) {
+            Some(text) => Shown { words: text.to_owned(), directives: text.to_owned() },
+            None => Shown { words: level.to_string(), directives: level.directives().to_owned() },
+        }
     }
 }
 
-/// Makes log lines go to standard error from now on, and panics become log lines. To be called once, first thing.
-pub fn init(wanted: &Wanted) -> Result<(), TelemetryError> {
+/// Makes log lines go to standard error from now on, and panics become log lines. To be called once, first thing. What
+/// comes of it changes what is shown.
+pub fn init(wanted: &Wanted) -> Result<Verbosity, TelemetryError> {
     let terminal = std::io::stderr().is_terminal();
-    let subscriber = subscriber(wanted.format(terminal), wanted.filter()?, terminal, std::io::stderr);
+    let (subscriber, verbosity) = subscriber(wanted.format(terminal), wanted.shown(), terminal, std::io::stderr)?;
     tracing::subscriber::set_global_default(subscriber).map_err(|_| TelemetryError::LogsTwice)?;
     std::panic::set_hook(Box::new(|panic| tracing::error!(panic = %panic, "a bug: this part of the process panicked")));
     let unknown = |text: &&str| !text.is_empty() && Level::from_variable(text).is_none();
     if let Some(found) = wanted.variable.as_deref().filter(unknown) {
         tracing::error!(found, "LOG_LEVEL is not a level; using info. Write debug, info, warn or error");
     }
-    Ok(())
+    Ok(verbosity)
 }
 
-fn subscriber<W>(format: Format, filter: EnvFilter, colours: bool, writer: W) -> Box<dyn Subscriber + Send + Sync>
+/// What takes the log lines, and what changes which.
+type Log = (Box<dyn Subscriber + Send + Sync>, Verbosity);
+
+fn subscriber<W>(format: Format, shown: Shown, colours: bool, writer: W) -> Result<Log, TelemetryError>
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
-    match format {
-        Format::Human => Box::new(lines.compact().with_ansi(colours).finish()),
-        Format::Json => Box::new(lines.json().flatten_event(true).with_current_span(false).finish()),
-    }
+    let lines = tracing_subscriber::fmt().with_env_filter(shown.filter()?).with_writer(writer);
+    Ok(match format {
+        Format::Human => {
+            let lines = lines.compact().with_ansi(colours).with_filter_reloading();
+            let handle = lines.reload_handle();
+            (Box::new(lines.finish()), Verbosity::new(shown, move |filter| handle.reload(filter).is_ok()))
+        }
+        Format::Json => {
+            let lines = lines.json().flatten_event(true).with_current_span(false).with_filter_reloading();
+            let handle = lines.reload_handle();
+            (Box::new(lines.finish()), Verbosity::new(shown, move |filter| handle.reload(filter).is_ok()))
+        }
+    })
 }
 
 #[cfg(test)]
@@ -184,7 +198,7 @@ mod tests {
     fn written(format: Format, wanted: &Wanted) -> String {
         let buffer = Buffer::default();
         let target = buffer.clone();
-        let subscriber = subscriber(format, wanted.filter().unwrap(), false, move || target.clone());
+        let (subscriber, _) = subscriber(format, wanted.shown(), false, move || target.clone()).unwrap();
         tracing::subscriber::with_default(subscriber, || {
             let _span = tracing::info_span!("request", request.id = "r-1").entered();
             tracing::info!(host = "node-1\nfake line", "slot placed");
@@ -215,6 +229,26 @@ mod tests {
         let level = |level| Wanted { level: Some(level), ..Wanted::default() };
         assert_eq!(written(Format::Json, &level(Level::Debug)).lines().count(), 2);
         assert_eq!(written(Format::Json, &level(Level::Error)), "");
+    }
+
+    #[test]
+    fn what_is_shown_changes_while_lines_are_written() {
+        for format in [Format::Human, Format::Json] {
+            let buffer = Buffer::default();
+            let target = buffer.clone();
+            let (subscriber, verbosity) =
+                subscriber(format, Wanted::default().shown(), false, move || target.clone()).unwrap();
+            tracing::subscriber::with_default(subscriber, || {
+                for level in ["debug", "error", "reset"] {
+                    tracing::debug!("before {level}");
+                    verbosity.change(level).unwrap();
+                }
+            });
+            let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+            let shown = ["before debug", "before error", "before reset"].map(|line| text.contains(line));
+            assert_eq!(shown, [false, true, false], "{text}");
+            assert_eq!(text.matches("somebody has changed what is logged").count(), 2, "not at error: {text}");
+        }
     }
 
     #[test]

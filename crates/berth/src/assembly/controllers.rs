@@ -3,10 +3,13 @@
 use std::{collections::BTreeSet, error::Error, future::Future, pin::Pin, sync::Arc};
 
 use berth_cluster::{
-    Classified, Clusters, ControllerOptions, Events, Fence, FlavorGroupsCache, Freezer, Kind, Next, ObjectKey, Pick,
-    Routes, Store, Wakeups, Writer, run, run_in_order,
+    Brake, BrakeParts, Classified, Clusters, ControllerOptions, Events, Fence, FlavorGroupsCache, Freezer, Kind, Next,
+    ObjectKey, Pick, Routes, Store, Wakeups, Writer, run, run_in_order,
 };
-use berth_committed_resource::{CommittedResourceController, CoresBook, Delays, Limits, Settings};
+use berth_committed_resource::{
+    CommittedResourceController, CoresBook, Delays, Limits, Pace, Settings,
+    orphans::{self, OrphanController, OrphanParts},
+};
 use berth_core::SlotKey;
 use berth_reservation::{
     Parts, ReservationController,
@@ -64,6 +67,7 @@ pub struct Controllers {
     enabled: BTreeSet<Controller>,
     commitments: Arc<CommittedResourceController<Chosen, NoDomainNames>>,
     slots: Arc<ReservationController<Chosen, NoDomainNames>>,
+    orphans: Arc<OrphanController>,
     /// Only if it is configured.
     oversubscription: Option<Arc<OversubscriptionController>>,
     in_flight: Arc<InFlightController<NoVmSizes>>,
@@ -74,13 +78,15 @@ impl Controllers {
     /// Controllers that have not looked at anything.
     pub fn new(memory: &Memory, environment: &Environment<'_>) -> Self {
         let flavor_groups = FlavorGroupsCache::new(memory.stores.knowledges.clone());
-        let slots = Arc::new(slots(memory, environment, flavor_groups.clone()));
+        let brake = brake(memory, environment);
+        let slots = Arc::new(slots(memory, environment, flavor_groups.clone(), brake.clone()));
         Self {
             enabled: environment.configuration.enabled_controllers.clone(),
-            commitments: Arc::new(commitments(memory, environment, flavor_groups)),
-            oversubscription: relief::oversubscription(memory, environment, slots.evictions()),
+            commitments: Arc::new(commitments(memory, environment, flavor_groups, brake.clone())),
+            oversubscription: relief::oversubscription(memory, environment, slots.evictions(), brake.clone()),
             in_flight: relief::in_flight(memory, environment),
             slots,
+            orphans: Arc::new(orphaned(memory, environment, brake)),
             pipelines: Arc::new(pipeline_conditions(memory, environment)),
         }
     }
@@ -118,7 +124,7 @@ impl Controllers {
         work
     }
 
-    fn of_commitments(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> [Work; 2] {
+    fn of_commitments(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> [Work; 3] {
         let controller = self.commitments.clone();
         let look = move |key| {
             let controller = controller.clone();
@@ -131,7 +137,17 @@ impl Controllers {
             async move { controller.look(key).await }
         };
         let slots = queueing.queue("commitment-reservation", &queues.slots, &stores.reservations, look);
-        [("the controller of commitments", commitments), ("the controller of slots", slots)]
+        let controller = self.orphans.clone();
+        let look = move |key| {
+            let controller = controller.clone();
+            async move { controller.look(key).await }
+        };
+        let orphans = queueing.queue("orphaned-slots", &queues.orphans, &stores.reservations, look);
+        [
+            ("the controller of commitments", commitments),
+            ("the controller of slots", slots),
+            ("the controller of orphaned slots", orphans),
+        ]
     }
 
     fn of_hosts(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> Option<Work> {
@@ -212,6 +228,7 @@ fn commitments(
     memory: &Memory,
     environment: &Environment<'_>,
     flavor_groups: FlavorGroupsCache,
+    brake: Brake,
 ) -> CommittedResourceController<Chosen, NoDomainNames> {
     let stores = &memory.stores;
     CommittedResourceController {
@@ -221,6 +238,7 @@ fn commitments(
         routes: environment.routes.clone(),
         flavor_groups,
         freezer: freezer(memory, environment),
+        brake,
         scheduler: environment.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: environment.clock.clone(),
@@ -228,6 +246,7 @@ fn commitments(
         metrics: environment.metrics.commitments.clone(),
         ids: environment.ids.clone(),
         settings: commitment_settings(environment.configuration),
+        pace: Pace::default(),
         wake_slots: wake_slots(memory),
         cores: cores(memory, environment),
     }
@@ -245,6 +264,7 @@ fn slots(
     memory: &Memory,
     environment: &Environment<'_>,
     flavor_groups: FlavorGroupsCache,
+    brake: Brake,
 ) -> ReservationController<Chosen, NoDomainNames> {
     let stores = &memory.stores;
     ReservationController::new(Parts {
@@ -254,6 +274,7 @@ fn slots(
         routes: environment.routes.clone(),
         flavor_groups,
         freezer: freezer(memory, environment),
+        brake,
         scheduler: environment.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: environment.clock.clone(),
@@ -265,9 +286,35 @@ fn slots(
     })
 }
 
-fn freezer(memory: &Memory, environment: &Environment<'_>) -> Freezer {
+pub(super) fn freezer(memory: &Memory, environment: &Environment<'_>) -> Freezer {
     let stores = &memory.stores;
     Freezer::new(environment.configuration.freeze.clone(), stores.commitments.clone(), stores.reservations.clone())
+}
+
+fn orphaned(memory: &Memory, environment: &Environment<'_>, brake: Brake) -> OrphanController {
+    let keys = &environment.configuration.reservation_controller;
+    OrphanController::new(OrphanParts {
+        reservations: environment.writer(&memory.stores.reservations),
+        commitments: memory.stores.commitments.clone(),
+        routes: environment.routes.clone(),
+        freezer: freezer(memory, environment),
+        brake,
+        clock: environment.clock.clone(),
+        events: environment.events.clone(),
+        delays: orphans::Delays { grace: keys.requeue_interval_grace_period, retry: keys.requeue_interval_retry },
+    })
+}
+
+/// The window is one for all controllers (D14).
+fn brake(memory: &Memory, environment: &Environment<'_>) -> Brake {
+    Brake::new(BrakeParts {
+        limit: environment.configuration.brake.clone(),
+        reservations: memory.stores.reservations.clone(),
+        knowledges: memory.stores.knowledges.clone(),
+        clock: environment.clock.clone(),
+        events: environment.events.clone(),
+        metrics: environment.metrics.cluster.brake.clone(),
+    })
 }
 
 fn pipeline_conditions(memory: &Memory, environment: &Environment<'_>) -> PipelineController {
@@ -300,6 +347,7 @@ fn commitment_settings(configuration: &Configuration) -> Settings {
         limits: Limits { max_new_slots: keys.max_slots_per_commitment.map(u64::from) },
         delays: Delays { retry: keys.requeue_interval_retry, cap: keys.max_requeue_interval },
         pipelines: pipelines(configuration),
+        slot_creation_delay: keys.slot_creation_delay,
     }
 }
 

@@ -41,6 +41,8 @@ pub struct Queues {
     pub commitments: Arc<Wakeups>,
     /// Of the controller of slots.
     pub slots: Arc<Wakeups>,
+    /// Of the controller of slots without a commitment.
+    pub orphans: Arc<Wakeups>,
     /// Of the controller of pipelines.
     pub pipelines: Arc<Wakeups>,
     /// Of the controller of over-booked hosts.
@@ -62,7 +64,7 @@ impl Queues {
     }
 
     fn of(new: fn() -> Arc<Wakeups>) -> Self {
-        Self { commitments: new(), slots: new(), pipelines: new(), hosts: new(), in_flight: new() }
+        Self { commitments: new(), slots: new(), orphans: new(), pipelines: new(), hosts: new(), in_flight: new() }
     }
 
     pub(crate) fn wake_slots(&self, slots: &[SlotKey]) {
@@ -82,6 +84,7 @@ pub(super) fn connect(stores: &Stores, scheduler: &Arc<BuiltIn>, queues: &Queues
     inform_of_reservations(stores, scheduler, queues);
     wake_commitments(stores, queues);
     wake_slots(stores, queues);
+    wake_orphans(stores, queues);
     wake_by_pipelines(stores, queues);
     relief::wake(stores, queues);
 }
@@ -149,7 +152,20 @@ fn wake_slots(stores: &Stores, queues: &Queues) {
     let (queue, store) = (queues.slots.clone(), stores.reservations.clone());
     stores.hypervisors.on_followed(move |_| wake_all(&queue, wake::unplaced(&store)));
     let (queue, store) = (queues.slots.clone(), stores.reservations.clone());
-    stores.knowledges.on_change(move |_| wake_all(&queue, wake::unplaced(&store)));
+    stores.knowledges.on_change(move |_| {
+        wake_all(&queue, wake::unplaced(&store));
+        wake_all(&queue, wake::braked(&store));
+    });
+}
+
+fn wake_orphans(stores: &Stores, queues: &Queues) {
+    use berth_committed_resource::orphans::wake;
+    let (queue, store) = (queues.orphans.clone(), stores.commitments.clone());
+    stores.reservations.on_change(move |change| wake_all(&queue, wake::by_reservation(change, &store)));
+    let (queue, store) = (queues.orphans.clone(), stores.reservations.clone());
+    stores.commitments.on_change(move |change| wake_all(&queue, wake::by_commitment(change, &store)));
+    let (queue, store) = (queues.orphans.clone(), stores.reservations.clone());
+    stores.knowledges.on_change(move |_| wake_all(&queue, berth_reservation::wake::braked(&store)));
 }
 
 /// Other pipelines may find hosts for whoever waits, or can be used again at last: nothing else would wake them.

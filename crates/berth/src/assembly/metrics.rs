@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use berth_cluster::{ClusterMetrics, Routes};
-use berth_committed_resource::CommitmentMetrics;
+use berth_committed_resource::{CommitmentMetrics, orphans};
 use berth_http::metrics::HttpMetrics;
 use berth_reservation::{ReservationMetrics, in_flight::InFlightMetrics, oversubscription::OversubscriptionMetrics};
 use berth_scheduler::BuiltIn;
@@ -83,6 +83,7 @@ impl OperatorMetrics {
         metrics.computed(&BUILD, move || vec![(version.clone(), 1.0)])?;
         scheduler_metrics(metrics, scheduler)?;
         pipelines.register(metrics)?;
+        orphans::register(metrics, stores.commitments.clone(), stores.reservations.clone())?;
         Ok(Self {
             cluster: ClusterMetrics::register(metrics)?,
             http: HttpMetrics::register(metrics)?,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{Change, Store};
+use berth_cluster::{Brake, Change, Store};
 use berth_core::ClusterName;
 use berth_crds::{Hypervisor, Reservation};
 use berth_reservation::{
@@ -14,6 +14,7 @@ use berth_telemetry::config::Configuration;
 
 use super::{
     Environment, Memory,
+    controllers::freezer,
     events::{Queues, Stores, wake_all},
 };
 
@@ -22,12 +23,15 @@ pub(super) fn oversubscription(
     memory: &Memory,
     environment: &Environment<'_>,
     evictions: Evictions,
+    brake: Brake,
 ) -> Option<Arc<OversubscriptionController>> {
     let keys = &environment.configuration.reservation_controller;
     let parts = oversubscription::Parts {
         reservations: environment.writer(&memory.stores.reservations),
         hypervisors: memory.stores.hypervisors.clone(),
         view: memory.scheduler.clone(),
+        freezer: freezer(memory, environment),
+        brake,
         evictions,
         metrics: environment.metrics.oversubscription.clone(),
         settings: settings(environment.configuration),

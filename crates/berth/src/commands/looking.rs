@@ -240,7 +240,12 @@ impl Look {
 
     /// The end of a text about a name that nobody knows: it may be that of an object that could not be read.
     pub(super) fn unread_clusters(&self) -> String {
-        self.missing.iter().map(|missing| format!("; could not be read: cluster {}", missing.cluster)).collect()
+        let clusters: Vec<_> = self.missing.iter().map(|missing| missing.cluster.as_str()).collect();
+        if clusters.is_empty() {
+            String::new()
+        } else {
+            format!("; could not be read: cluster {}", clusters.join(", cluster "))
+        }
     }
 
     /// The lines above everything else.

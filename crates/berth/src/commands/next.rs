@@ -10,6 +10,8 @@ use super::{
     times::{moment, span},
 };
 
+const SOON: &str = "at the next look";
+
 /// So many things at the same time are shown.
 const SHOWN: usize = 5;
 
@@ -52,7 +54,7 @@ impl Next {
             (Some(then), ..) => format!("at {}", moment(then, now)),
             (_, Some(seconds), _) => format!("within {}", span(Duration::from_secs(seconds))),
             (.., Some(so)) => format!("once {so}"),
-            _ => "at the next look".to_owned(),
+            _ => SOON.to_owned(),
         }
     }
 }
@@ -67,7 +69,10 @@ pub(super) fn lines(all: &[Next], now: Timestamp) -> String {
             rows.push(vec![String::new(), format!("... and {} more", run.len() - shown)]);
         }
     }
-    format!("\nWhat happens next\n{}", table(&rows, &[]))
+    let due = all.iter().any(|next| next.when(now) == SOON);
+    let remark =
+        if due { "  A look takes seconds; if nothing happens, no operator leads, or its log says why.\n" } else { "" };
+    format!("\nWhat happens next\n{}{remark}", table(&rows, &[]))
 }
 
 #[cfg(test)]
@@ -84,9 +89,10 @@ mod tests {
             Next::at("2026-03-01T12:01:00Z".parse().unwrap(), "d"),
         ];
         let text = "\nWhat happens next\n  at the next look                         a\n  once room is freed                       b\n  \
-                    within 4m 0s                             c\n  at 2026-03-01T12:01:00Z (in 1m 0s)       d\n";
+                    within 4m 0s                             c\n  at 2026-03-01T12:01:00Z (in 1m 0s)       d\n  \
+                    A look takes seconds; if nothing happens, no operator leads, or its log says why.\n";
         let many: Vec<_> = (0..8).map(|number| Next::soon(number.to_string())).collect();
-        assert!(lines(&many, now).ends_with("  at the next look  4\n                    ... and 3 more\n"));
+        assert!(lines(&many, now).contains("  at the next look  4\n                    ... and 3 more\n"));
         let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(squeezed(&lines(&all, now)), squeezed(text));
     }

@@ -22,7 +22,8 @@ pub(super) fn show<T: Serialize>(form: Output, answer: &T, text: impl FnOnce(&T)
     }
 }
 
-fn json<T: Serialize>(answer: &T) -> Result<String, Error> {
+/// An answer for programs.
+pub(super) fn json<T: Serialize>(answer: &T) -> Result<String, Error> {
     let failed = |error: serde_json::Error| Error::File { path: "standard output".into(), source: error.into() };
     Ok(serde_json::to_string_pretty(answer).map_err(failed)? + "\n")
 }

@@ -3,7 +3,7 @@
 
 use berth_crds::{
     CommitmentState, Condition,
-    conditions::{commitment, reservation},
+    conditions::{self, commitment, reservation, safety},
 };
 use jiff::Timestamp;
 use serde::Serialize;
@@ -13,7 +13,14 @@ use super::times::moment;
 /// A condition that is not one of ours.
 const FOREIGN: &str = "This reason is not one of Berth's: somebody else has written the condition.";
 
-/// A Ready condition with its meaning. The names of its members are promised in docs/commands.md.
+/// What the condition Frozen means.
+const FROZEN: &str = "FROZEN: nothing is done about it";
+
+/// What the condition Braked means.
+const BRAKED: &str = "BRAKED: too much would be deleted or moved at once, so it waits for its cause to go or for somebody \
+                      to confirm it";
+
+/// A condition with its meaning. The names of its members are promised in docs/commands.md.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Told {
@@ -54,6 +61,22 @@ impl Told {
         }
     }
 
+    /// The conditions beside Ready that keep the object from being changed, and hold (U57, D14).
+    pub(super) fn marks(conditions: &[Condition]) -> Vec<Self> {
+        let marks = [(safety::FROZEN, FROZEN), (safety::BRAKED, BRAKED)].into_iter();
+        let holding = marks.filter(|(type_, _)| safety::holds(conditions, type_));
+        holding.filter_map(|(type_, meaning)| Some(Self::new(conditions::find(conditions, type_)?, meaning))).collect()
+    }
+
+    /// The lines about marks.
+    pub(super) fn mark_lines(marks: &[Self], now: Timestamp) -> String {
+        let line = |mark: &Self| {
+            let since = moment(mark.since, now);
+            format!("{}, since {since}\n  {}\n", mark.meaning, mark.message.replace('\n', " "))
+        };
+        marks.iter().map(line).collect()
+    }
+
     /// The lines for people.
     pub(super) fn lines(told: Option<&Self>, now: Timestamp) -> String {
         let Some(told) = told else { return "NOT READY: nothing has been said about it yet\n".to_owned() };
@@ -64,7 +87,7 @@ impl Told {
             text.push_str("  This was said of an older spec.\n");
         }
         for line in [&told.message, &told.meaning].into_iter().filter(|line| !line.is_empty()) {
-            text.push_str(&format!("  {}\n", line.replace('\n', " ")));
+            text.extend(["  ", &line.replace('\n', " "), "\n"]);
         }
         text
     }
@@ -115,10 +138,8 @@ fn of_reservation(reason: reservation::Reason) -> &'static str {
         Reason::UnexpectedType => "It is not of the type that its controller was asked to look after.",
         Reason::MissingSpec => "The data of its type are missing, so nobody can look after it.",
         Reason::InstanceNotFound => "The VM that it keeps room for has not been seen on any host yet.",
+        Reason::VmSizeUnknown => "The VM that it keeps room for is there; nobody can say whether it has its new size.",
         Reason::VmSizeMismatch => "The VM that it keeps room for does not have its new size yet.",
-        Reason::VmSizeUnknown => {
-            "The VM runs where room is kept for it, but nobody can say whether it has its new size."
-        }
     }
 }
 

@@ -101,6 +101,26 @@ impl Scene {
         self.home.edit::<Reservation>(&seeds::slot_name(UUID, number), patch).unwrap();
     }
 
+    /// A slot of it is as no rule would let it be today.
+    pub(super) fn old_slot(&self, number: u64, patch: &Value) {
+        let kind = berth_testkit::path_of::<Reservation>("");
+        self.home.edit_raw(&kind, &seeds::slot_name(UUID, number), patch).unwrap();
+    }
+
+    /// One thing changes, and a sentence is on the screen that was not there before.
+    pub(super) async fn changes(
+        self,
+        screen: impl AsyncFn(&Self) -> String,
+        change: impl FnOnce(&Self),
+        sentence: &str,
+    ) {
+        let before = screen(&self).await;
+        assert!(!before.contains(sentence), "{sentence:?} is said too early:\n{before}");
+        change(&self);
+        let after = screen(&self).await;
+        assert!(after.contains(sentence), "{sentence:?} is not said:\n{after}");
+    }
+
     /// A VM of half a slot is expected in a slot from now on.
     pub(super) fn expect_vm(&self, number: u64, vm: &str) {
         let vm = json!({ vm: { "creationTimestamp": self.clock.now().to_string(),

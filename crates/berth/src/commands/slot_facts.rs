@@ -2,6 +2,7 @@
 
 use berth_cluster::ObjectKey;
 use berth_core::HostName;
+use berth_crds::{Condition, conditions::safety};
 use berth_reservation::{HostFact, Outlook, Step};
 use berth_scheduler::Shortage;
 use jiff::Timestamp;
@@ -64,7 +65,7 @@ impl SlotFacts {
         }
         match &self.outlook.plan.step {
             Step::Nothing => self.resting(),
-            Step::Frozen => "frozen".to_owned(),
+            Step::Frozen => self.frozen(),
             Step::Echo | Step::Verify(_) => "in force".to_owned(),
             Step::Nameless => "no host: it names no flavor".to_owned(),
             Step::Unbind(why) => format!("no host: {}", why.message()),
@@ -76,6 +77,11 @@ impl SlotFacts {
                 None => "has a host, is not confirmed yet".to_owned(),
             },
         }
+    }
+
+    fn frozen(&self) -> String {
+        let why = self.outlook.facts.frozen.as_ref();
+        why.map_or_else(|| "frozen".to_owned(), |why| format!("frozen: {why}"))
     }
 
     fn resting(&self) -> String {
@@ -117,7 +123,12 @@ impl SlotFacts {
         if self.outlook.facts.slot.terminating {
             return vec![Next::once("its finalizers are gone", "it is gone, and its room is free")];
         }
-        let mut all: Vec<Next> = self.step().into_iter().chain(vms::next(&self.outlook)).collect();
+        if self.outlook.plan.step == Step::Frozen {
+            return vec![Next::once("it is set free", "everything that waits is done")];
+        }
+        let conditions = self.outlook.object.status.as_ref().map(|status| &status.conditions[..]);
+        let mut all: Vec<Next> =
+            self.step().map(|next| braked(next, conditions)).into_iter().chain(vms::next(&self.outlook)).collect();
         let look = "it is looked at again, and at once when something changes";
         all.extend(self.outlook.plan.again.map(|again| Next::within(again, look)));
         all
@@ -170,6 +181,16 @@ impl SlotFacts {
     pub(super) fn end(&self, now: Timestamp) -> Option<Timestamp> {
         self.outlook.facts.slot.end.filter(|end| *end > now)
     }
+}
+
+/// When the brake lets something go on.
+pub(super) const CONFIRMED: &str = "the cause is gone or somebody confirms";
+
+/// What would be done at the next look waits while the brake holds the object back.
+pub(super) fn braked(next: Next, conditions: Option<&[Condition]>) -> Next {
+    let soon = next == Next::soon(next.what.as_str());
+    let held = conditions.is_some_and(|all| safety::holds(all, safety::BRAKED));
+    if soon && held { Next::once(CONFIRMED, next.what) } else { next }
 }
 
 fn removed(shortage: &Shortage) -> Vec<Removed> {

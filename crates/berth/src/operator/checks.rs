@@ -25,7 +25,7 @@ pub(super) fn provided(arguments: &OperatorArguments, configuration: &Configurat
 
 /// Says what is configured and has no effect yet.
 fn remark(configuration: &Configuration) {
-    let provided = [Controller::CommittedResources, Controller::NovaPipelines];
+    let provided = [Controller::CommittedResources, Controller::InFlight, Controller::NovaPipelines];
     for controller in configuration.enabled_controllers.iter().filter(|one| !provided.contains(one)) {
         info!(controller = controller.name(), "not part of this version, not started");
     }
@@ -53,6 +53,11 @@ pub(super) fn needs(configuration: &Configuration, routes: &Routes, cluster: &Cl
         needs.extend(serves.one::<Reservation>(|| {
             let main = Need::kind::<Reservation>(&[Verb::Create, Verb::Patch, Verb::Delete]);
             vec![main, Need::status::<Reservation>(&[Verb::Patch]), Need::events()]
+        }));
+    }
+    if configuration.enabled_controllers.contains(&Controller::InFlight) {
+        needs.extend(serves.one::<Reservation>(|| {
+            vec![Need::kind::<Reservation>(&[Verb::Delete]), Need::status::<Reservation>(&[Verb::Patch])]
         }));
     }
     if configuration.enabled_controllers.contains(&Controller::NovaPipelines) {

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Reservation, names, testing};
+use berth_crds::{
+    CommittedResource, FlavorGroupCapacity, Hypervisor, Reservation, ReservationType, labels, names, testing,
+};
 use berth_telemetry::clock::Clock as _;
 use berth_testkit::{Random, Server, seeds};
 use jiff::SignedDuration;
@@ -16,7 +18,7 @@ use crate::{
 };
 
 /// Commitments of memory, commitments of cores, and hosts that may exist at a time.
-const COMMITMENTS: usize = 6;
+pub const COMMITMENTS: usize = 6;
 const OF_CORES: usize = 5;
 const HOSTS: usize = 8;
 
@@ -34,6 +36,8 @@ pub enum Act {
     HandSends,
     /// The agents of all hosts report that nothing has changed.
     HostBeats,
+    /// Somebody else keeps room for a VM on its way.
+    Flight,
     /// Nova wants a host for a VM, or for a few at the same time.
     Vm,
     /// Somebody commits cores, or a few at the same time, which do not all fit.
@@ -46,7 +50,7 @@ pub enum Act {
 }
 
 /// As they may follow each other: those that occur twice are twice as frequent.
-const ACTS: [Act; 25] = [
+const ACTS: [Act; 26] = [
     Act::Commit,
     Act::Commit,
     Act::Commit,
@@ -62,6 +66,7 @@ const ACTS: [Act; 25] = [
     Act::HandClears,
     Act::HandSends,
     Act::HostBeats,
+    Act::Flight,
     Act::Vm,
     Act::Vm,
     Act::Vm,
@@ -116,7 +121,7 @@ pub async fn calm_life(world: &mut World, acts: usize, longest: Duration) {
 }
 
 /// One of these things happens.
-fn act(world: &mut World, acts: &[Act]) {
+pub fn act(world: &mut World, acts: &[Act]) {
     let act = acts[world.random.below(acts.len())];
     let mut random = Random::new(world.random.draw());
     match act {
@@ -207,8 +212,7 @@ fn happens(world: &World, act: Act, random: &mut Random) {
             world.servers().iter().for_each(|(_, server)| drop(server.delete::<CommittedResource>(&commitment)));
         }
         Act::HostComes => {
-            let new = seeds::in_zone(seeds::host(&host, 1 + random.draw() % 4), zone);
-            drop(server.create(&new));
+            drop(server.create(&world.host(&host, 1 + random.draw() % 4, zone)));
         }
         Act::HostShrinks => {
             let one = json!({ "status": { "capacity": { "memory": seeds::slots(1) }, "effectiveCapacity": { "memory": seeds::slots(1) } } });
@@ -225,6 +229,7 @@ fn happens(world: &World, act: Act, random: &mut Random) {
         Act::HostGoes => drop(server.delete::<Hypervisor>(&host)),
         Act::HandClears => hand(server, random, &json!({ "spec": { "targetHost": null } })),
         Act::HandSends => hand(server, random, &json!({ "spec": { "targetHost": host } })),
+        Act::Flight => drop(server.create(&flight(&host, random))),
         Act::CommitCores => commit_cores(world, zone, random),
         Act::EditCores => edit_cores(world, zone, random),
         Act::DeleteCores => {
@@ -235,6 +240,22 @@ fn happens(world: &World, act: Act, random: &mut Random) {
         Act::CapacityGoes => drop(server.delete::<FlavorGroupCapacity>(&capacity_of(zone))),
         Act::Vm => {}
     }
+}
+
+/// Room for one of the VMs that there may be, on a host that there may be.
+fn flight(host: &str, random: &mut Random) -> Reservation {
+    let mut flight = testing::slot("nobody", 0);
+    flight.metadata.name = Some(format!("flight-{}", random.draw()));
+    flight.metadata.annotations = None;
+    flight.metadata.labels = Some([(labels::TYPE.to_owned(), labels::TYPE_IN_FLIGHT.to_owned())].into());
+    let spec = &mut flight.spec;
+    (spec.type_, spec.committed_resource_reservation) = (ReservationType::InFlightReservation, None);
+    spec.target_host = Some(host.to_owned());
+    let data = spec.in_flight_reservation.get_or_insert_default();
+    let intents = ["create", "live_migration", "resize"];
+    data.vm_id = Some(format!("vm-{}", 1 + random.below(20)));
+    data.intent = intents[random.below(intents.len())].to_owned();
+    flight
 }
 
 fn of_cores(random: &mut Random) -> String {

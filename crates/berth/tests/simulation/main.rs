@@ -5,11 +5,14 @@
 mod churn;
 mod endpoint;
 mod faults;
+mod freeze;
 mod leader_law;
 mod life;
 mod nova;
+mod overbooked;
 mod process;
 mod promises;
+#[allow(dead_code, reason = "the story of the real server uses more of it")]
 #[path = "../support/recorded.rs"]
 mod recorded;
 mod taking_over;
@@ -81,8 +84,23 @@ fn lived(seed: u64, two: bool, hit: &mut BTreeMap<&'static str, u64>) -> Vec<Str
         world.servers().into_iter().for_each(|(_, server)| faults::add(hit, server));
         world.is_lawful(process).await;
         world.nova.add(hit);
-        world.calls()
+        let calls = world.calls();
+        verified(&calls, hit);
+        calls
     })
+}
+
+/// What was written about the VMs of slots.
+fn verified(calls: &[String], hit: &mut BTreeMap<&'static str, u64>) {
+    for call in calls.iter().filter(|call| call.contains(" status ") && call.contains("/reservations/")) {
+        let confirms = call.contains(r#""allocations":{"#);
+        let kind = match call.contains(r#""host":"h"#) {
+            true if confirms => "VM followed",
+            false if confirms => "VM confirmed",
+            _ => continue,
+        };
+        *hit.entry(kind).or_default() += 1;
+    }
 }
 
 #[test]
@@ -95,6 +113,7 @@ fn seeds_live_through_every_fault() {
         }
     }
     told(&format!("simulation: {calls} calls; what hit: {hit:?}"));
+    assert!(seeds().count() < 40 || hit.contains_key("VM followed"), "no slot has followed its VM: {hit:?}");
 }
 
 #[test]
@@ -212,6 +231,8 @@ fn every_kind_of_fault_hits() {
         "VM booked",
         "VM moved",
         "VM unanswered",
+        "VM confirmed",
+        "VM forced",
     ];
     let missing: Vec<_> = wanted.into_iter().filter(|name| !hit.contains_key(name)).collect();
     assert_eq!(missing, [""; 0], "{hit:?}");

@@ -40,6 +40,8 @@ pub struct People {
     pub began: Instant,
     /// The flavors of the group that VMs of the project have.
     pub flavors: &'static [&'static str],
+    /// Now and then somebody moves a VM without asking for a host.
+    pub forced: bool,
 }
 
 /// All VMs of a world.
@@ -217,7 +219,12 @@ impl Vm {
 
     /// A live migration, which is seen at both hosts for a while.
     async fn moves_from(&mut self, source: String) -> String {
-        let Some(host) = self.asks_for_a_host(Some(&source)).await else { return source };
+        let host = if self.people.forced && self.random.chance(300) {
+            self.is_sent_anywhere()
+        } else {
+            self.asks_for_a_host(Some(&source)).await
+        };
+        let Some(host) = host else { return source };
         if !self.lists(&source) || host == source || !self.starts_on(&host) {
             return source;
         }
@@ -226,6 +233,14 @@ impl Vm {
         self.waits(Duration::ZERO..=Duration::from_secs(3)).await;
         self.leaves(&source);
         host
+    }
+
+    /// Somebody chooses a host of the zone.
+    fn is_sent_anywhere(&mut self) -> Option<String> {
+        let mut hosts = self.hosts();
+        self.seat = None;
+        self.count("VM forced");
+        (!hosts.is_empty()).then(|| hosts.swap_remove(self.random.below(hosts.len())))
     }
 
     async fn waits(&mut self, range: std::ops::RangeInclusive<Duration>) {
@@ -365,7 +380,8 @@ fn expect(slot: &mut Reservation, vm: &str, booking: &Booking) {
     data.allocations.entry(vm.to_owned()).or_insert(allocation);
 }
 
-fn everything<K: Kind>(people: &People) -> Vec<(ClusterName, Arc<K>)> {
+/// All objects of a kind, with their clusters.
+pub fn everything<K: Kind>(people: &People) -> Vec<(ClusterName, Arc<K>)> {
     let of = |(cluster, server): &(ClusterName, Server)| {
         let all: Vec<K> = server.all().unwrap();
         let cluster = cluster.clone();

@@ -19,6 +19,7 @@ fn kept(seed: u64, all: &mut BTreeMap<&'static str, u64>) {
     alone(async {
         let mut world = if seed % 4 < 2 { World::two_clusters(seed) } else { World::one_cluster(seed) };
         world.flavors = if seed.is_multiple_of(2) { &[seeds::HALF_FLAVOR] } else { &[testing::FLAVOR] };
+        world.forced = false;
         for zone in ZONES {
             world.hosts(zone, &[(&format!("h0-{zone}"), 4), (&format!("h1-{zone}"), 3)]);
         }

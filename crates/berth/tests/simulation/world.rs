@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep};
 use crate::{
     endpoint::Network,
     nova::{self, Nova, People},
+    overbooked,
     process::{Process, Start},
 };
 
@@ -45,6 +46,8 @@ pub struct World {
     began: Instant,
     /// The flavors of the group that VMs of the project have.
     pub flavors: &'static [&'static str],
+    /// Now and then somebody moves a VM without asking for a host.
+    pub forced: bool,
     configuration: Configuration,
     routes: Routes,
 }
@@ -82,6 +85,7 @@ impl World {
             nova: Nova::default(),
             began: Instant::now(),
             flavors: nova::ANY,
+            forced: true,
             configuration,
             routes,
         };
@@ -157,6 +161,7 @@ impl World {
             network: self.network.clone(),
             began: self.began,
             flavors: self.flavors,
+            forced: self.forced,
         }
     }
 
@@ -164,10 +169,15 @@ impl World {
     pub fn hosts(&self, zone: &str, hosts: &[(&str, u64)]) {
         self.people(|world| {
             for (name, room) in hosts {
-                let host: Hypervisor = seeds::in_zone(seeds::host(name, *room), zone);
+                let host = world.host(name, *room, zone);
                 world.server_of(zone).create(&host).unwrap();
             }
         });
+    }
+
+    /// A host that is ready: only of those is looked whether they are over-booked.
+    pub fn host(&self, name: &str, room: u64, zone: &str) -> Hypervisor {
+        seeds::ready(seeds::in_zone(seeds::host(name, room), zone), self.clock.now())
     }
 
     /// Waits until nothing is written any more, at all servers.
@@ -193,6 +203,7 @@ impl World {
         self.judge.heard();
         let wrong = (self.judge.broken(), self.judge.broken_at_rest());
         assert!(wrong.0.is_empty() && wrong.1.is_empty(), "{wrong:#?}\n{}", self.last_writes(40));
+        assert_eq!(overbooked::unresolved(&self.around_nova()), [""; 0], "{}", self.last_writes(40));
         self.whoever_starts_now_writes_nothing(process).await;
     }
 
@@ -245,7 +256,12 @@ fn configuration(two: bool) -> Configuration {
     let home: Vec<&str> = ROUTED.into_iter().chain(["cortex.cloud/v1alpha1/Knowledge"]).collect();
     let remote = json!({ "host": "https://remote.example", "gvks": ROUTED,
                          "labels": { "availabilityZone": seeds::OTHER_ZONE } });
-    let keys = if two { json!({ "apiservers": { "home": { "gvks": home }, "remotes": [remote] } }) } else { json!({}) };
+    let mut keys = json!({ "committedResourceReservationController": {
+        "enableOversubscriptionCheck": true, "enableOversubscriptionReservationEviction": true,
+    } });
+    if two {
+        keys["apiservers"] = json!({ "home": { "gvks": home }, "remotes": [remote] });
+    }
     let Value::Object(keys) = keys else { unreachable!() };
     config::decode(&keys, false).unwrap().configuration
 }

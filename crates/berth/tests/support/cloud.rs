@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Reservation, generate, names};
+use berth_crds::{
+    CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Reservation, Time, generate, names,
+};
+use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Api, Client, Resource, ResourceExt,
@@ -166,7 +169,8 @@ impl Cloud {
     /// A VM of so many GiB starts in a slot, on the slot's host: the scheduler notes it, the node agent reports it.
     pub async fn start_vm(&self, slot: &str, vm: &str, gib: u64) {
         let resources = json!({ "memory": format!("{gib}Gi"), "cpu": (gib / 16).to_string() });
-        let expected = json!({ vm: { "creationTimestamp": "2026-03-01T08:00:00Z", "resources": resources } });
+        // Now: whoever expects a VM for longer than the grace period and does not see it gives it up.
+        let expected = json!({ vm: { "creationTimestamp": Time(Timestamp::now()), "resources": resources } });
         self.edit_slot(slot, json!({ "committedResourceReservation": { "allocations": expected } })).await;
         let host = self.api::<Reservation>().get(slot).await.unwrap().spec.target_host.unwrap();
         self.report_vm(&host, vm, gib).await;
@@ -174,11 +178,22 @@ impl Cloud {
 
     /// The node agent of a host reports one more VM, of so many GiB.
     pub async fn report_vm(&self, host: &str, vm: &str, gib: u64) {
+        let new = json!({ "id": vm, "name": vm, "active": true });
+        self.report(host, i64::try_from(gib).unwrap(), |instances| instances.push(new)).await;
+    }
+
+    /// The node agent of a host does not report a VM of so many GiB any more.
+    pub async fn report_without_vm(&self, host: &str, vm: &str, gib: u64) {
+        self.report(host, -i64::try_from(gib).unwrap(), |instances| instances.retain(|one| one["id"] != vm)).await;
+    }
+
+    /// The node agent of a host reports other VMs, of so many GiB more.
+    async fn report(&self, host: &str, gib: i64, change: impl FnOnce(&mut Vec<Value>)) {
         let status = self.api::<Hypervisor>().get(host).await.unwrap().status.unwrap_or_default();
         let mut instances = serde_json::to_value(&status.instances).unwrap();
-        instances.as_array_mut().unwrap().push(json!({ "id": vm, "name": vm, "active": true }));
-        let memory = super::seen::amount(&status.allocation, "memory") + i64::try_from(gib << 30).unwrap();
-        let cpu = super::seen::amount(&status.allocation, "cpu") + i64::try_from(gib / 16).unwrap();
+        change(instances.as_array_mut().unwrap());
+        let memory = super::seen::amount(&status.allocation, "memory") + (gib << 30);
+        let cpu = super::seen::amount(&status.allocation, "cpu") + gib / 16;
         let allocation = json!({ "memory": memory.to_string(), "cpu": cpu.to_string() });
         let change = json!({ "status": { "instances": instances, "allocation": allocation } });
         self.edit_status::<Hypervisor>(host, change).await;

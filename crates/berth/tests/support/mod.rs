@@ -5,7 +5,9 @@
 #![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
 pub mod cloud;
+pub mod command;
 pub mod crowd;
+pub mod desk;
 pub mod fake_cluster;
 pub mod http;
 pub mod laws;
@@ -18,5 +20,6 @@ pub mod replicas;
 pub mod scheduler_stub;
 pub mod seen;
 pub mod two_clusters;
+pub mod unreadable;
 pub mod waiting;
 pub mod world;

@@ -61,6 +61,11 @@ impl Operator {
         Self { daemon, log_begins, api, probes, metrics }
     }
 
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.daemon.pid()
+    }
+
     /// Where its APIs answer.
     pub fn api(&self) -> SocketAddr {
         self.api

@@ -241,7 +241,19 @@ impl World {
         }
     }
 
-    /// The same with a question that takes time.
+    /// Waits until an event of this reason says so.
+    pub async fn event_says(&self, reason: &str, note: &str) {
+        let about = format!("--field-selector=reason={reason}");
+        let list = ["get", "events.v1.events.k8s.io", "-n", "default", &about, "-o", "jsonpath={.items[*].note}"];
+        let notes = until(async || {
+            let notes = self.kubectl(&list).await;
+            if notes.contains(note) { Ok(()) } else { Err(notes) }
+        })
+        .await;
+        assert_eq!(notes, Ok(()), "no event {reason} says {note}");
+    }
+
+    /// Waits as [`World::until`] does, with a question that takes time.
     pub async fn until_told<T>(&self, what: &str, judge: impl AsyncFn(&Self, Seen) -> Result<T, String>) -> T {
         let look = async || match self.cloud.see().await {
             Ok(seen) => judge(self, seen).await,

@@ -51,23 +51,29 @@ fn expected(cause: &StatusCause) -> String {
     let Some((kind, rest)) = message.split_once(": ").filter(|(kind, _)| kind.ends_with(" value")) else {
         return message.to_owned();
     };
-    let rest = rest.strip_prefix('"').map_or_else(|| rest.split_once(": "), after_text).map(|(_, words)| words);
-    match rest {
+    let words = rest.strip_prefix('"').map_or_else(|| after_value(rest), after_text);
+    match words {
         Some(words) if kind == "Invalid value" => words.to_owned(),
         Some(words) => format!("{kind}; {words}"),
         None => message.to_owned(),
     }
 }
 
+/// What follows a value that is no text. Where the server leaves the value out, that is everything.
+fn after_value(rest: &str) -> Option<&str> {
+    let value = rest.split_once(": ").filter(|(value, _)| serde_json::from_str::<Value>(value).is_ok());
+    Some(value.map_or(rest, |(_, words)| words))
+}
+
 /// What follows a text in quotes, in which quotes and backslashes are escaped.
-fn after_text(text: &str) -> Option<(&str, &str)> {
+fn after_text(text: &str) -> Option<&str> {
     let mut escaped = false;
     let end = text.find(|c| {
         let ends = c == '"' && !escaped;
         escaped = c == '\\' && !escaped;
         ends
     })?;
-    Some((&text[..end], text[end + 1..].strip_prefix(": ")?))
+    text[end + 1..].strip_prefix(": ")
 }
 
 /// The value at a field such as `spec.groups[0].trait` or `spec.quota[key]`.
@@ -126,6 +132,7 @@ mod tests {
                 "\"x\"",
                 r#"Unsupported value; supported values: "y""#,
             ),
+            ("spec.z", "Invalid value: must be a: b", "", "must be a: b"),
             ("spec.z", "Required value", "", "Required value"),
             ("spec", "something else", r#"{"a":["x",{"b.c":1}],"quota":{"k":-1}}"#, "something else"),
         ] {

@@ -113,6 +113,9 @@ async fn a_status_patch_removes_what_is_no_longer_there() {
     let request = scene.request(0);
     assert_eq!(&*request.path, "/apis/test.berth/v1/things/a/status");
     assert_eq!(request.body, json!({ "status": { "host": null } }));
+    scene.writer.patch_status_guarded(&key(), &scene.seen, &new).await.unwrap();
+    let metadata = json!({ "uid": "uid-a", "resourceVersion": "5" });
+    assert_eq!(scene.request(1).body, json!({ "metadata": metadata, "status": { "host": null } }));
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,6 +9,7 @@ use berth_scheduler::{DomainNames, Scheduler};
 
 use super::CommittedResourceController;
 use crate::{
+    braking::unless_stopped,
     facts::Facts,
     plan::Decided,
     status::{Delays, Report, report, status},
@@ -45,6 +46,8 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             Ok(decided) => self.counted(key, decided),
             Err(error) => Decided::hindered(error.with_advice()),
         };
+        // Its window begins empty here: what others have disturbed only the operator knows, and the mark on the object.
+        let decided = unless_stopped(key, &facts, decided, &self.brake);
         (self.wake_slots)(&self.scheduler.applied(&decided.assumed));
         let now = self.clock.now();
         let report = report(&facts, &decided, self.settings.delays, now);

@@ -53,6 +53,18 @@ fn document_20_section_19_no_2_all_slots_in_force_is_accepted_and_looked_at_agai
 }
 
 #[test]
+fn document_20_section_19_no_20_a_plan_of_which_slots_are_left_goes_on_after_the_pause() {
+    let mut after = facts("120Gi", vec![slot(0, 60, 15, Some("h"))]);
+    let decided = decided(&mut after, &Room::of(0));
+    let paced = Some(crate::Paced { slots: 0, again: Some(Duration::from_secs(7)) });
+    let decided = Decided { shortage: None, later: true, paced, ..decided };
+    let report = reported(&after, &decided);
+    let waiting = (false, Reason::Reserving, "waiting for reservation placement".to_owned());
+    assert_eq!(told(&report), waiting, "although all slots that there are are ready");
+    assert_eq!(report.again, Some(Duration::from_secs(7)));
+}
+
+#[test]
 fn document_20_section_19_no_12_slots_on_their_way_are_waited_for_with_a_timed_look() {
     let mut on_the_way = slot(0, 60, 15, Some("h"));
     (on_the_way.ready, on_the_way.status_host) = (None, None);

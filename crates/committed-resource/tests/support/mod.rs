@@ -4,9 +4,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use berth_cluster::{Class, Classified, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Routes};
+use berth_cluster::{
+    Brake, BrakeParts, Class, Classified, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Routes,
+};
 use berth_committed_resource::{
-    CommitmentMetrics, CommittedResourceController, CoresBook, Delays, Error, Limits, Settings, wake as commitment_wake,
+    CommitmentMetrics, CommittedResourceController, CoresBook, Delays, Error, Limits, Pace, Settings,
+    wake as commitment_wake,
 };
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Condition, Reservation, conditions, names};
@@ -14,7 +17,7 @@ use berth_reservation::{Parts, ReservationController, ReservationMetrics, wake a
 use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
 use berth_telemetry::{
     clock::{Clock, TokioClock},
-    config::Freeze,
+    config,
     ids::FreshIds,
     metrics::Metrics,
 };
@@ -74,7 +77,9 @@ impl Process {
         let world = World::new(server);
         wake_commitments(&world);
         wake_slots(&world);
-        let (commitments, slots) = (commitments(&world, clock), slots(&world, clock));
+        let brake = brake(&world, clock);
+        let commitments = commitments(&world, clock, brake.clone());
+        let slots = slots(&world, clock, brake);
         world.list().unwrap();
         Self { world, commitments, slots }
     }
@@ -199,7 +204,10 @@ fn wake_slots(world: &World) {
     let (queue, store) = (world.slots.clone(), stores.reservations.clone());
     stores.hypervisors.on_change(move |change| queue.wake_all(slot_wake::by_hypervisor(change, &store)));
     let (queue, store) = (world.slots.clone(), stores.reservations.clone());
-    stores.knowledges.on_change(move |_| queue.wake_all(slot_wake::unplaced(&store)));
+    stores.knowledges.on_change(move |_| {
+        queue.wake_all(slot_wake::unplaced(&store));
+        queue.wake_all(slot_wake::braked(&store));
+    });
 }
 
 fn metrics() -> Metrics {
@@ -211,7 +219,11 @@ fn events(world: &World) -> Events {
     Events::new(&world.clusters, None, counted, CancellationToken::new()).0
 }
 
-fn commitments(world: &World, clock: &Arc<dyn Clock>) -> CommittedResourceController<BuiltIn, NoDomainNames> {
+fn commitments(
+    world: &World,
+    clock: &Arc<dyn Clock>,
+    brake: Brake,
+) -> CommittedResourceController<BuiltIn, NoDomainNames> {
     let stores = &world.stores;
     CommittedResourceController {
         commitments: world.writer(&stores.commitments),
@@ -221,6 +233,7 @@ fn commitments(world: &World, clock: &Arc<dyn Clock>) -> CommittedResourceContro
         ids: FreshIds::counted(),
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
         freezer: freezer(world),
+        brake,
         scheduler: world.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: clock.clone(),
@@ -230,7 +243,9 @@ fn commitments(world: &World, clock: &Arc<dyn Clock>) -> CommittedResourceContro
             limits: Limits::default(),
             delays: Delays { retry: Duration::from_secs(30), cap: Duration::from_secs(1800) },
             pipelines: PipelineChoice::default(),
+            slot_creation_delay: Duration::ZERO,
         },
+        pace: Pace::default(),
         wake_slots: world.wake_slots(),
         cores: Arc::new(CoresBook::new(
             stores.commitments.clone(),
@@ -242,7 +257,7 @@ fn commitments(world: &World, clock: &Arc<dyn Clock>) -> CommittedResourceContro
     }
 }
 
-fn slots(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn, NoDomainNames> {
+fn slots(world: &World, clock: &Arc<dyn Clock>, brake: Brake) -> ReservationController<BuiltIn, NoDomainNames> {
     let stores = &world.stores;
     ReservationController::new(Parts {
         reservations: world.writer(&stores.reservations),
@@ -252,6 +267,7 @@ fn slots(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn
         ids: FreshIds::counted(),
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
         freezer: freezer(world),
+        brake,
         scheduler: world.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: clock.clone(),
@@ -270,7 +286,20 @@ fn slots(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn
     })
 }
 
+/// The brake as it is without any configuration.
+pub fn brake(world: &World, clock: &Arc<dyn Clock>) -> Brake {
+    let all = berth_cluster::ClusterMetrics::register(&Metrics::new(&[].into()).unwrap()).unwrap();
+    Brake::new(BrakeParts {
+        limit: config::Brake::default(),
+        reservations: world.stores.reservations.clone(),
+        knowledges: world.stores.knowledges.clone(),
+        clock: clock.clone(),
+        events: Events::new(&world.clusters, None, all.events, CancellationToken::new()).0,
+        metrics: all.brake,
+    })
+}
+
 /// Nothing is frozen but by the annotation.
 fn freezer(world: &World) -> Freezer {
-    Freezer::new(Freeze::default(), world.stores.commitments.clone(), world.stores.reservations.clone())
+    Freezer::new(config::Freeze::default(), world.stores.commitments.clone(), world.stores.reservations.clone())
 }

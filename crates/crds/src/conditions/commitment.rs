@@ -24,6 +24,26 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// All reasons; of the states only two are written by us, the others by the system that Berth replaces.
+    pub const ALL: [Self; 13] = {
+        use CommitmentState::{Confirmed, Expired, Guaranteed, Pending, Planned, Superseded};
+        [
+            Self::Accepted,
+            Self::Planned,
+            Self::Reserving,
+            Self::Rejected,
+            Self::Releasing,
+            Self::WrongCluster,
+            Self::DuplicateUuid,
+            Self::Inactive(Planned),
+            Self::Inactive(Pending),
+            Self::Inactive(Guaranteed),
+            Self::Inactive(Confirmed),
+            Self::Inactive(Superseded),
+            Self::Inactive(Expired),
+        ]
+    };
+
     /// The text on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -40,19 +60,7 @@ impl Reason {
 
     /// Reads the text on the wire; none for a reason that is not ours.
     pub fn parse(text: &str) -> Option<Self> {
-        use CommitmentState::{Confirmed, Expired, Guaranteed, Pending, Planned, Superseded};
-
-        let words = [
-            Self::Accepted,
-            Self::Planned,
-            Self::Reserving,
-            Self::Rejected,
-            Self::Releasing,
-            Self::WrongCluster,
-            Self::DuplicateUuid,
-        ];
-        let states = [Planned, Pending, Guaranteed, Confirmed, Superseded, Expired].map(Self::Inactive);
-        words.into_iter().chain(states).find(|reason| reason.as_str() == text)
+        Self::ALL.into_iter().find(|reason| reason.as_str() == text)
     }
 }
 
@@ -73,6 +81,9 @@ pub const NO_LONGER_ACTIVE: &str = "commitment is no longer active";
 
 /// Message of [`Reason::Reserving`]: the plan succeeded, slots are still on their way.
 pub const WAITING_FOR_PLACEMENT: &str = "waiting for reservation placement";
+
+/// Message of [`Reason::Reserving`] while the brake has stopped the plan for a spec of which nothing was said yet.
+pub const HELD_BACK: &str = "held back by the brake";
 
 /// Message of [`Reason::Reserving`] of a commitment that was frozen before anything was said about it.
 pub const IS_FROZEN: &str = "commitment is frozen";

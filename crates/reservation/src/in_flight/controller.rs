@@ -9,6 +9,7 @@ use berth_cluster::{
 use berth_core::{HostName, VmId};
 use berth_crds::{Hypervisor, Reservation};
 use berth_telemetry::clock::Clock;
+use tokio::sync::Mutex;
 use tracing::{debug, info};
 
 use super::{
@@ -21,6 +22,7 @@ use super::{
 };
 use crate::{
     error::Error,
+    since::Since,
     status::{Says, status},
 };
 
@@ -42,12 +44,16 @@ pub struct Parts<V> {
 pub struct InFlightController<V> {
     parts: Parts<V>,
     sightings: Sightings,
+    /// Which objects, by key and uid, are there.
+    known: Since<(ObjectKey, String)>,
+    /// All of a VM are woken when it lands, and each of them would delete all.
+    deleting: Mutex<()>,
 }
 
 impl<V: VmSizes> InFlightController<V> {
     /// A controller that has seen nothing yet.
     pub fn new(parts: Parts<V>) -> Self {
-        Self { parts, sightings: Sightings::default() }
+        Self { parts, sightings: Sightings::default(), known: Since::default(), deleting: Mutex::default() }
     }
 
     /// One look at an in-flight reservation. A reservation of another type is left alone.
@@ -58,6 +64,7 @@ impl<V: VmSizes> InFlightController<V> {
         let object = self.store().get(&key).filter(|object| is_ours(object));
         let Some(object) = object else {
             self.sightings.forget(&key);
+            self.known.retain(|(known, _)| *known != key);
             return Ok(Next::Done);
         };
         let mut facts = self.read(&key, &object);
@@ -89,6 +96,7 @@ impl<V: VmSizes> InFlightController<V> {
         let family = of_vm.iter().filter(|entry| is_ours(&entry.object));
         Facts {
             now: self.parts.clock.now(),
+            known_for: self.known.noticed(&(key.clone(), object.metadata.uid.clone().unwrap_or_default())),
             own: flight(key, object),
             family: family.map(|entry| flight(&entry.key, &entry.object)).collect(),
             listed,
@@ -120,6 +128,7 @@ impl<V: VmSizes> InFlightController<V> {
 
     /// One after the other, each in its own cluster; the first that cannot be deleted ends it.
     async fn delete_all(&self, cause: Cause, which: &[ObjectKey]) -> Result<(), Error> {
+        let _one_at_a_time = self.deleting.lock().await;
         for key in which {
             let Some(object) = self.store().get(key).filter(|object| is_ours(object)) else { continue };
             // Others that cannot be read do not matter: that this one has done its work is no conclusion from an absence.

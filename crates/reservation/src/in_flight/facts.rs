@@ -1,6 +1,6 @@
 //! What a look at an in-flight reservation rests on. Gathered by the controller, never changed by a decision.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use berth_cluster::ObjectKey;
 use berth_core::{HostName, Resources, VmId};
@@ -12,6 +12,8 @@ use jiff::Timestamp;
 pub struct Facts {
     /// The wall clock.
     pub now: Timestamp,
+    /// How long this process has known the one that is looked at, on the monotonic clock.
+    pub known_for: Duration,
     /// The one that is looked at.
     pub own: Flight,
     /// All of its VM, this one included, by key.

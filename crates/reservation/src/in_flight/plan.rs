@@ -66,21 +66,27 @@ pub fn needs_size(facts: &Facts) -> bool {
 
 /// Plans a look.
 pub fn plan(facts: &Facts) -> Plan {
-    let deadline = deadline(&facts.own);
-    if let Some((_, cause)) = deadline.filter(|(end, _)| *end <= facts.now) {
+    let rest = rest(facts);
+    if let Some((_, cause)) = rest.filter(|(rest, _)| *rest <= SignedDuration::ZERO) {
         return Plan { step: Step::Delete(cause, vec![facts.own.key.clone()]), again: None };
     }
-    let rest = deadline.map(|(end, _)| end.duration_since(facts.now));
-    let again = rest.and_then(|rest| Duration::try_from(rest).ok());
+    let again = rest.and_then(|(rest, _)| Duration::try_from(rest).ok());
     match step(facts) {
         step @ Step::Delete(..) => Plan { step, again: None },
         step => Plan { step, again },
     }
 }
 
-fn deadline(flight: &Flight) -> Option<(Timestamp, Cause)> {
-    let age = || Some((flight.created?.saturating_add(LIFE).ok()?, Cause::Age));
-    flight.end.map(|end| (end, Cause::EndTime)).or_else(age)
+/// How much longer it may live. It is at least as old as this process has known it, whatever the clocks of API servers say.
+fn rest(facts: &Facts) -> Option<(SignedDuration, Cause)> {
+    let until = |time: Timestamp| time.duration_since(facts.now);
+    let own = &facts.own;
+    if let Some(end) = own.end {
+        return Some((until(end), Cause::EndTime));
+    }
+    let by_clock = until(own.created?.saturating_add(LIFE).ok()?);
+    let by_sight = LIFE.saturating_sub(SignedDuration::try_from(facts.known_for).ok()?);
+    Some((by_clock.min(by_sight), Cause::Age))
 }
 
 fn step(facts: &Facts) -> Step {

@@ -11,7 +11,7 @@ use super::facts::Occupant;
 ///
 /// When they resolve the excess, each of them is needed for that: so none of them fits on the host again.
 pub(super) fn choose(excess: Resources, slots: &[Occupant], occupied: bool) -> Vec<&Occupant> {
-    let staying = slots.iter().filter(|slot| !slot.leaving);
+    let staying = slots.iter().filter(|slot| !slot.leaving && !slot.frozen);
     let (empty, mut full): (Vec<_>, Vec<_>) = staying.partition(|slot| slot.empty);
     full.sort_by_key(|slot| least_used(slot));
     if !occupied {

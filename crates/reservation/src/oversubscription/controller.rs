@@ -4,10 +4,14 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use berth_cluster::{
-    Guard, Malformed, Next, ObjectKey, Partial, Store, WriteError, Writer, Written, indexes::RESERVATION_BY_HOST,
+    Asker, Brake, Disruption, Freezer, Guard, Malformed, Next, ObjectKey, Partial, Store, WriteError, Writer, Written,
+    indexes::RESERVATION_BY_HOST,
 };
 use berth_core::{Resources, host::ConditionStatus, host::Host};
-use berth_crds::{Hypervisor, Reservation, conditions::READY};
+use berth_crds::{
+    Hypervisor, Reservation,
+    conditions::{READY, safety::HOST_OVERBOOKED},
+};
 use berth_scheduler::{BuiltIn, Held, HostReport};
 use tracing::{debug, info, warn};
 
@@ -27,6 +31,10 @@ pub struct Parts {
     pub hypervisors: Store<Hypervisor>,
     /// The capacity view, whoever finds hosts for slots.
     pub view: Arc<BuiltIn>,
+    /// What is left as it is.
+    pub freezer: Freezer,
+    /// Stops what would disturb too much (D14).
+    pub brake: Brake,
     /// Where the controller of slots finds why a slot lost its host.
     pub evictions: Evictions,
     /// Counts.
@@ -64,6 +72,7 @@ impl OversubscriptionController {
         let Some(report) = self.report(&key) else {
             self.checked.forget(&key);
             self.in_order(&key);
+            self.parts.brake.over(&asker(&key));
             self.parts.metrics.clear(&key);
             return Ok(Next::Done);
         };
@@ -93,6 +102,9 @@ impl OversubscriptionController {
         };
         let Plan { excess, step } = plan(&seen.facts, over_for, &self.parts.settings);
         self.parts.metrics.show(key, &seen.host.zone, excess);
+        if !matches!(step, Step::Evict(_)) {
+            self.parts.brake.over(&asker(key));
+        }
         match step {
             Step::Nothing => Ok(Next::Done),
             Step::Wait(rest) => Ok(Next::After(rest)),
@@ -103,19 +115,38 @@ impl OversubscriptionController {
             }
             Step::Evict(slots) => {
                 let slots: BTreeSet<ObjectKey> = slots.iter().map(object_key).collect();
-                let evicted = self.evict_all(&seen, slots, excess).await;
-                // Shown at once; a write that has failed is tried again without waiting for the next check.
-                if let Some(report) = self.report(key) {
-                    self.parts.metrics.show(key, &seen.host.zone, self.read(report).facts.excess());
+                if self.may_leave(key, &seen, &slots) {
+                    self.relieve(key, &seen, slots, excess).await?;
                 }
-                if evicted.is_err() {
-                    self.checked.forget(key);
-                }
-                evicted?;
-                self.in_order(key);
                 Ok(Next::After(self.parts.settings.interval))
             }
         }
+    }
+
+    /// The brake says itself when it stops something; the host is asked about again at its next check.
+    fn may_leave(&self, key: &ObjectKey, seen: &Seen, slots: &BTreeSet<ObjectKey>) -> bool {
+        let slots = slots.iter().cloned().collect();
+        let plan = Disruption { zone: seen.host.zone.as_str().to_owned(), cause: HOST_OVERBOOKED, slots };
+        self.parts.brake.ask(&asker(key), &plan, []).is_ok()
+    }
+
+    async fn relieve(
+        &self,
+        key: &ObjectKey,
+        seen: &Seen,
+        slots: BTreeSet<ObjectKey>,
+        excess: Resources,
+    ) -> Result<(), Error> {
+        let evicted = self.evict_all(seen, slots, excess).await;
+        // Shown at once; a write that has failed is tried again without waiting for the next check.
+        if let Some(report) = self.report(key) {
+            self.parts.metrics.show(key, &seen.host.zone, self.read(report).facts.excess());
+        }
+        match &evicted {
+            Ok(()) => self.in_order(key),
+            Err(_) => drop(self.checked.forget(key)),
+        }
+        evicted
     }
 
     /// What the view knows of the host, if it is the one of that name that counts.
@@ -162,13 +193,26 @@ impl OversubscriptionController {
         };
         let held = report.reservations.iter().filter_map(|held| Some((held, object(held)?)));
         let (occupants, slots) =
-            held.map(|(held, (key, object))| (occupant(&report.host, held, &object), (key, object))).unzip();
+            held.map(|(held, (key, object))| (self.occupant(&report.host, held, &object), (key, object))).unzip();
         let facts = Facts {
             ready: report.host.conditions.get(READY) == Some(&ConditionStatus::True) && report.host.nonsense.is_none(),
             free: report.observed,
             slots: occupants,
         };
         Seen { host: report.host, facts, slots }
+    }
+
+    fn occupant(&self, host: &Host, held: &Held, object: &Reservation) -> Occupant {
+        let expected = object.spec.committed_resource_reservation.iter().flat_map(|data| &data.allocations);
+        let frozen = self.parts.freezer.slot(object).is_some();
+        Occupant {
+            key: held.reservation.key.clone(),
+            size: held.reservation.size.at_least_zero(),
+            block: held.block.block,
+            empty: expected.count() == 0 && held.covered == Resources::ZERO,
+            leaving: object.spec.target_host.as_deref() != Some(host.name.as_str()) && !frozen,
+            frozen,
+        }
     }
 
     async fn evict_all(&self, seen: &Seen, chosen: BTreeSet<ObjectKey>, excess: Resources) -> Result<(), Error> {
@@ -224,13 +268,6 @@ impl OversubscriptionController {
     }
 }
 
-fn occupant(host: &Host, held: &Held, object: &Reservation) -> Occupant {
-    let expected = object.spec.committed_resource_reservation.iter().flat_map(|data| &data.allocations);
-    Occupant {
-        key: held.reservation.key.clone(),
-        size: held.reservation.size.at_least_zero(),
-        block: held.block.block,
-        empty: expected.count() == 0 && held.covered == Resources::ZERO,
-        leaving: object.spec.target_host.as_deref() != Some(host.name.as_str()),
-    }
+fn asker(host: &ObjectKey) -> Asker {
+    Asker::of::<Hypervisor>(host)
 }

@@ -34,6 +34,8 @@ pub struct Occupant {
     pub block: Resources,
     /// No VM is expected in it, and none was promised into it.
     pub empty: bool,
-    /// It is on its way to another host already.
+    /// It is on its way to another host already, and nothing keeps it.
     pub leaving: bool,
+    /// It is left exactly as it is (U57).
+    pub frozen: bool,
 }

@@ -3,14 +3,16 @@
 
 use std::{sync::Arc, time::Duration};
 
-use berth_cluster::{Class, Classified, ClusterMetrics, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Routes};
+use berth_cluster::{
+    Brake, BrakeParts, Class, Classified, ClusterMetrics, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Routes,
+};
 use berth_core::ClusterName;
 use berth_crds::{Condition, Hypervisor, Reservation, conditions};
 use berth_reservation::{Delays, Error, Parts, ReservationController, ReservationMetrics, Settings, wake};
 use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
 use berth_telemetry::{
     clock::{Clock, TokioClock},
-    config::Freeze,
+    config,
     ids::FreshIds,
     metrics::Metrics,
 };
@@ -172,7 +174,10 @@ fn wake_slots(world: &World) {
     let (queue, store) = (world.slots.clone(), stores.reservations.clone());
     stores.hypervisors.on_change(move |change| queue.wake_all(wake::by_hypervisor(change, &store)));
     let (queue, store) = (world.slots.clone(), stores.reservations.clone());
-    stores.knowledges.on_change(move |_| queue.wake_all(wake::unplaced(&store)));
+    stores.knowledges.on_change(move |_| {
+        queue.wake_all(wake::unplaced(&store));
+        queue.wake_all(wake::braked(&store));
+    });
 }
 
 fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn, NoDomainNames> {
@@ -186,6 +191,7 @@ fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<Bu
         ids: FreshIds::counted(),
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
         freezer: freezer(world),
+        brake: brake(world, clock),
         scheduler: world.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: clock.clone(),
@@ -204,7 +210,20 @@ fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<Bu
     })
 }
 
+/// The brake as it is without any configuration.
+pub fn brake(world: &World, clock: &Arc<dyn Clock>) -> Brake {
+    let all = berth_cluster::ClusterMetrics::register(&Metrics::new(&[].into()).unwrap()).unwrap();
+    Brake::new(BrakeParts {
+        limit: config::Brake::default(),
+        reservations: world.stores.reservations.clone(),
+        knowledges: world.stores.knowledges.clone(),
+        clock: clock.clone(),
+        events: Events::new(&world.clusters, None, all.events, CancellationToken::new()).0,
+        metrics: all.brake,
+    })
+}
+
 /// Nothing is frozen but by the annotation.
 fn freezer(world: &World) -> Freezer {
-    Freezer::new(Freeze::default(), world.stores.commitments.clone(), world.stores.reservations.clone())
+    Freezer::new(config::Freeze::default(), world.stores.commitments.clone(), world.stores.reservations.clone())
 }

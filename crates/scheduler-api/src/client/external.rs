@@ -11,10 +11,11 @@ use berth_scheduler::{
 };
 use berth_telemetry::config::Token;
 use tokio::time::Instant;
-use tracing::{debug, error};
+use tracing::{debug, error, info};
 
 use super::{
     failure::Failure,
+    health::Health,
     link::{Link, PATIENCE},
 };
 use crate::wire::{self, Ids};
@@ -24,6 +25,7 @@ use crate::wire::{self, Ids};
 pub struct External {
     link: Link,
     view: Arc<BuiltIn>,
+    health: Health,
 }
 
 impl External {
@@ -47,7 +49,8 @@ impl External {
         patience: Duration,
     ) -> Result<Self, SchedulerError> {
         let link = Link::new(url, user_agent, patience);
-        Ok(Self { link: link.map_err(|failure| SchedulerError::External(failure.to_string()))?, view })
+        let link = link.map_err(|failure| SchedulerError::External(failure.to_string()))?;
+        Ok(Self { link, view, health: Health::default() })
     }
 
     async fn ask(&self, request: &Request, ids: &Ids) -> Result<Vec<HostName>, SchedulerError> {
@@ -61,10 +64,17 @@ impl External {
         match asked {
             Ok(hosts) => {
                 debug!(req, greq, hosts = hosts.len(), ?took, "the external scheduler has answered");
+                if self.health.answered() {
+                    info!(url = self.link.url(), "the external scheduler gives usable answers again");
+                }
                 Ok(hosts)
             }
             Err(failure) => {
-                error!(req, greq, error = %failure, ?took, "the external scheduler gave no usable answer");
+                if self.health.failed() {
+                    error!(req, greq, error = %failure, ?took, "the external scheduler gave no usable answer");
+                } else {
+                    debug!(req, greq, error = %failure, ?took, "still no usable answer of the external scheduler");
+                }
                 Err(failure.into_error(request))
             }
         }

@@ -11,6 +11,7 @@ pub(super) fn words(facts: &Facts) -> String {
     let outlook = &facts.outlook;
     match &outlook.decided.plan.course {
         Course::Frozen(why) => format!("It is frozen: {why}."),
+        Course::Braked(stopped) => format!("The brake holds it back: {stopped}."),
         Course::Planned => "It begins later: while its state is planned it holds nothing.".to_owned(),
         Course::Over(state) => over(facts, *state),
         Course::Deleting => deleting(facts),
@@ -95,7 +96,7 @@ fn rolled_back(facts: &Facts) -> String {
 
 fn reserve(facts: &Facts) -> String {
     let outlook = &facts.outlook;
-    let (total, in_force) = (outlook.decided.plan.slots.total(), facts.in_force());
+    let (total, in_force) = (outlook.decided.plan.slots.total(), facts.staying_in_force());
     if outlook.refused {
         let could = outlook.decided.could_be_placed(&outlook.facts);
         return format!(
@@ -103,16 +104,20 @@ fn reserve(facts: &Facts) -> String {
             shortage(facts)
         );
     }
-    if outlook.report.says.as_ref().is_some_and(|says| says.ready) {
+    let ready = outlook.report.says.as_ref().is_some_and(|says| says.ready);
+    if ready && outlook.decided.plan.slots.is_empty() {
         return format!("{}, which is everything that it wants.", progress(total, total));
     }
     let roomless = facts.slots.iter().filter(|slot| slot.waiting().is_some()).count();
     let roomless = roomless + outlook.decided.hosts.iter().filter(|host| host.is_none()).count();
     let progress = progress(in_force, total);
+    let (room, looked) = ("there is no room", shortage(facts));
     match roomless {
+        0 if total == 1 => format!("{progress} yet."),
         0 => format!("{progress}; the others are on their way."),
-        1 => format!("{progress}; for one there is no room.{}", shortage(facts)),
-        _ => format!("{progress}; for {roomless} there is no room.{}", shortage(facts)),
+        1 if total == 1 => format!("{progress}: {room} for it.{looked}"),
+        1 => format!("{progress}; for one of them {room}.{looked}"),
+        _ => format!("{progress}; for {roomless} of them {room}.{looked}"),
     }
 }
 

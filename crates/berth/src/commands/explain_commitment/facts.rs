@@ -34,6 +34,14 @@ impl Facts {
         self.slots.iter().filter(|slot| slot.is_in_force()).count()
     }
 
+    /// How many of those are in force that the plan keeps.
+    pub(super) fn staying_in_force(&self) -> usize {
+        let plan = &self.outlook.decided.plan;
+        let (cluster, kept) = (plan.cluster(), &plan.slots.kept);
+        let stays = |slot: &&SlotFacts| slot.key.cluster == cluster && kept.contains(&slot.outlook.facts.slot.name);
+        self.slots.iter().filter(stays).filter(|slot| slot.is_in_force()).count()
+    }
+
     /// Its finalizers that are not ours.
     pub(super) fn foreign_finalizers(&self) -> Vec<String> {
         let all = self.outlook.object.metadata.finalizers.iter().flatten();

@@ -41,6 +41,8 @@ pub(super) struct Account {
     /// VMs that the usage reconciler has assigned to it.
     pub(super) assigned_vms: usize,
     pub(super) ready: Option<Told>,
+    /// The conditions Frozen and Braked, while they hold.
+    pub(super) marks: Vec<Told>,
     /// Why, in plain words.
     pub(super) why: String,
     pub(super) slots_in_force: usize,
@@ -100,6 +102,7 @@ pub(super) fn report(facts: &Facts, missing: &[Missing]) -> Account {
         accepted_at: status.and_then(|status| Some(status.accepted_at.as_ref()?.0)),
         assigned_vms: status.map_or(0, |status| status.assigned_instances.len()),
         ready: condition.map(|condition| Told::of_commitment(condition, outlook.facts.generation)),
+        marks: status.map(|status| Told::marks(&status.conditions)).unwrap_or_default(),
         why: course::words(facts),
         slots_in_force: facts.in_force(),
         slots: facts.slots.iter().map(row).collect(),

@@ -10,13 +10,20 @@ use berth_core::{
 use berth_crds::conditions::commitment::{INSUFFICIENT_CAPACITY, INSUFFICIENT_CORES};
 
 use super::facts::Facts;
-use crate::commands::{amounts::Amounts, next::Next, slot_facts::SlotFacts};
+use crate::commands::{
+    amounts::Amounts,
+    next::Next,
+    slot_facts::{CONFIRMED, SlotFacts, braked},
+};
 
 /// In the order in which it matters.
 pub(super) fn steps(facts: &Facts) -> Vec<Next> {
     let mut all = Vec::new();
     if !facts.outlook.refused {
-        all.extend(to_do(&facts.outlook.decided.plan, &facts.outlook.decided.hosts));
+        let todo = to_do(&facts.outlook.decided.plan, &facts.outlook.decided.hosts);
+        all.extend(
+            todo.into_iter().map(|next| braked(next, facts.outlook.object.status.as_ref().map(|s| &s.conditions[..]))),
+        );
     }
     all.extend(says(facts));
     all.extend(facts.slots.iter().flat_map(of_slot));
@@ -88,6 +95,8 @@ fn by_people(facts: &Facts) -> Option<Next> {
             Some(Next::once(change(facts), format!("it is tried anew as a whole; until then {then}")))
         }
         Course::Refused { retry: false, .. } => Some(Next::once("its spec is corrected", "it is tried anew")),
+        Course::Frozen(_) => Some(Next::once("it is set free", "everything that waits is done")),
+        Course::Braked(_) => Some(Next::once(CONFIRMED, "what it holds back is done")),
         Course::Duplicate(_) => Some(Next::once("one of the two is deleted", "the other one is served")),
         Course::WrongCluster(_) => Some(Next::once("it is deleted here", "its slots are given up")),
         Course::Deleting if facts.slots.is_empty() && !facts.foreign_finalizers().is_empty() => {
@@ -124,6 +133,9 @@ fn until_end(facts: &Facts) -> Option<Duration> {
 
 fn end(facts: &Facts) -> Option<Next> {
     let end = facts.outlook.facts.spec.end.filter(|end| *end > facts.now)?;
-    let held = !matches!(facts.outlook.decided.plan.course, Course::Over(_) | Course::Deleting);
-    held.then(|| Next::at(end, "it ends, and all of its slots are given up"))
+    match facts.outlook.decided.plan.course {
+        Course::Over(_) | Course::Deleting => None,
+        Course::Frozen(_) => Some(Next::at(end, "it ends, and keeps its slots as long as it is frozen")),
+        _ => Some(Next::at(end, "it ends, and all of its slots are given up")),
+    }
 }

@@ -1,5 +1,6 @@
 use berth_crds::{
-    CommittedResource, FlavorGroupCapacity, FlavorGroupCapacitySpec, Hypervisor, Knowledge, Reservation, names, testing,
+    CommittedResource, FlavorGroupCapacity, FlavorGroupCapacitySpec, Hypervisor, Knowledge, Reservation, labels, names,
+    testing,
 };
 use berth_testkit::seeds::{self, OTHER_ZONE, host, in_zone, patient, rejectable};
 use insta::assert_snapshot;
@@ -61,12 +62,68 @@ async fn an_accepted_commitment_with_vms_and_an_end() {
     scene.run_vms("node1", &["vm-1"]);
     scene.operate().await;
     scene.expect_vm(1, "vm-2");
-    assert_snapshot!(screen(&scene).await, @"");
+    assert_snapshot!(screen(&scene).await, @r"
+    Commitment commitment-story-1 in zone eu-test-1a, cluster home
+      UUID      story-1
+      Project   5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40, domain 0f1e2d3c4b5a69788796a5b4c3d2e1f0
+      State     confirmed, ends at 2026-03-11T13:00:00Z (in 10d 0h)
+      Wanted    960 GiB of memory of mem_v4 in eu-test-1a
+      Accepted  the same, at 2026-03-01T12:00:00Z (1m 0s ago)
+      No room   it is tried again for ever
+
+    READY: Accepted, since 2026-03-01T12:00:00Z (1m 0s ago)
+      commitment successfully reserved
+      What is wanted is held for the customer.
+
+    Why
+      All of its 2 slots are in force, which is everything that it wants.
+
+    Slots: 2 of 2 in force (VMS: how many are expected in it)
+      NAME                  SIZE               FLAVOR           HOST   VMS  STATE
+      commitment-story-1-0  480 GiB, 30 cores  mem_v4_c30_m480  node1  1    in force
+      commitment-story-1-1  480 GiB, 30 cores  mem_v4_c30_m480  node1  1    in force
+
+    VMs that are expected in its slots
+      VM    SLOT                  SIZE               WHERE
+      vm-1  commitment-story-1-0  240 GiB, 15 cores  is here
+      vm-2  commitment-story-1-1  240 GiB, 15 cores  not seen yet, waited for until 2026-03-01T12:16:00Z (in 15m 0s)
+
+    What happens next
+      once something changes               it is looked at again
+      at 2026-03-11T13:00:00Z (in 10d 0h)  it ends, and all of its slots are given up
+
+    Not seen: what the operator has decided within the last seconds and not written yet.
+    ");
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_that_waits_for_room_behind_another_one() {
-    assert_snapshot!(screen(&waiting().await).await, @"");
+    assert_snapshot!(screen(&waiting().await).await, @r"
+    Commitment commitment-story-1 in zone eu-test-1a, cluster home
+      UUID      story-1
+      Project   5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40, domain 0f1e2d3c4b5a69788796a5b4c3d2e1f0
+      State     confirmed, without an end
+      Wanted    480 GiB of memory of mem_v4 in eu-test-1a
+      Accepted  nothing
+      No room   it is tried again for ever
+
+    NOT READY: Reserving, since 2026-03-01T12:01:00Z (1m 0s ago)
+      insufficient capacity: 0/1 reservation slots could be placed: 2 hosts; zone 1, capacity 1
+      It is under way, or something is missing; it is tried again by itself.
+
+    Why
+      Its only slot is not in force: there is no room for it. Looked at: 2 hosts; zone 1, capacity 1.
+
+    Slots: 0 of 1 in force (VMS: how many are expected in it)
+      NAME                  SIZE               FLAVOR           HOST  VMS  STATE
+      commitment-story-1-0  480 GiB, 30 cores  mem_v4_c30_m480  -     0    no host: 2 hosts; zone 1, capacity 1; number 2 of 2 that wait
+
+    What happens next
+      once room is freed  commitment-story-1-0: it gets a host: number 2 of 2 that wait in zone eu-test-1a; before it: 1 slot of commitment-early-1
+      within 2m 0s        it is looked at again, and at once when something changes
+
+    Not seen: what the operator has decided within the last seconds and not written yet.
+    ");
 }
 
 #[tokio::test(start_paused = true)]
@@ -75,16 +132,37 @@ async fn one_that_was_rejected_when_it_grew() {
     scene.commit(&rejectable(UUID, 1)).await;
     scene.edit(&json!({ "spec": { "amount": seeds::slots(3) } }));
     scene.operate().await;
-    assert_snapshot!(screen(&scene).await, @"");
+    assert_snapshot!(screen(&scene).await, @r"
+    Commitment commitment-story-1 in zone eu-test-1a, cluster home
+      UUID      story-1
+      Project   5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40, domain 0f1e2d3c4b5a69788796a5b4c3d2e1f0
+      State     confirmed, without an end
+      Wanted    1440 GiB of memory of mem_v4 in eu-test-1a
+      Accepted  480 GiB of memory of mem_v4 in eu-test-1a, at 2026-03-01T12:00:00Z (1m 0s ago)
+      No room   it is rejected
+
+    NOT READY: Rejected, since 2026-03-01T12:01:00Z (now)
+      insufficient capacity: 2/3 reservation slots could be placed: 1 host; capacity 1
+      This spec was refused for good. What was accepted before stays; another spec is tried anew.
+
+    Why
+      Its present spec was rejected, and is not tried again. Its slots follow what was accepted before: 480 GiB of memory of mem_v4 in eu-test-1a.
+
+    Slots: 1 of 1 in force (VMS: how many are expected in it)
+      NAME                  SIZE               FLAVOR           HOST   VMS  STATE
+      commitment-story-1-0  480 GiB, 30 cores  mem_v4_c30_m480  node1  0    in force
+
+    What happens next
+      once its spec asks for less, for another zone or group, or has allowRejection: false  it is tried anew as a whole
+      once something changes                                                                it is looked at again
+
+    Not seen: what the operator has decided within the last seconds and not written yet.
+    ");
 }
 
 /// The sentence is not there; then one thing changes, and it is.
 async fn changes(scene: Scene, change: impl FnOnce(&Scene), sentence: &str) {
-    let before = screen(&scene).await;
-    assert!(!before.contains(sentence), "{sentence:?} is said too early:\n{before}");
-    change(&scene);
-    let after = screen(&scene).await;
-    assert!(after.contains(sentence), "{sentence:?} is not said:\n{after}");
+    scene.changes(screen, change, sentence).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -132,6 +210,56 @@ async fn what_is_wanted_changes() {
     changes(accepted(1).await, wants(json!({ "endTime": END })), &format!("at {END} (in 10d 0h)")).await;
     let group = json!({ "flavorGroupName": "mem_v5" });
     changes(accepted(1).await, wants(group), "It cannot have slots as it is: flavor group not found: mem_v5").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_frozen_says_why_and_how_to_go_on() {
+    let frozen = |scene: &Scene| {
+        scene.edit(&json!({ "metadata": { "annotations": { labels::FREEZE: "moving" } }, "spec": { "endTime": END } }));
+    };
+    let again = "kubectl annotate committedresource commitment-story-1 reservations.cortex.cloud/freeze-";
+    changes(accepted(1).await, frozen, again).await;
+    changes(accepted(1).await, frozen, "it ends, and keeps its slots as long as it is frozen").await;
+    changes(waiting().await, frozen, "once it is set free").await;
+    let mut scene = accepted(1).await;
+    frozen(&scene);
+    scene.operate().await;
+    assert!(screen(&scene).await.contains("FROZEN: nothing is done about it, since 2026-03-01T12:01:00Z (now)"));
+    scene.edit(&json!({ "metadata": { "annotations": { labels::FREEZE: Value::Null } } }));
+    assert!(!screen(&scene).await.contains("once it is set free"));
+    scene.configuration.freeze.zones.insert(testing::ZONE.to_owned());
+    let account = told(&scene).await;
+    assert!(account.why.contains("freeze.zones with eu-test-1a; to go on, remove it there"), "{account:#?}");
+    assert!(account.slots[0].state.starts_with("frozen: "), "{account:#?}");
+}
+
+/// The operator has said so.
+fn brake(scene: &Scene) {
+    let mark = json!({ "type": "Braked", "status": "True", "reason": "SlotsOfWrongShape", "message": "30 slots",
+                       "lastTransitionTime": "2026-03-01T12:00:00Z" });
+    let object = scene.home.get::<CommittedResource>(&names::commitment(UUID)).unwrap();
+    let mut all = serde_json::to_value(object.status.unwrap().conditions).unwrap();
+    all.as_array_mut().unwrap().push(mark);
+    let patch = json!({ "status": { "conditions": all } });
+    scene.home.edit_status::<CommittedResource>(&names::commitment(UUID), &patch).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_brake_holds_back_waits_for_a_confirmation() {
+    let empty = |scene: &Scene| scene.old_slot(0, &json!({ "spec": { "resources": { "memory": "0" } } }));
+    changes(accepted(1).await, empty, "slot commitment-story-1-0 is deleted: it holds no memory").await;
+    changes(accepted(1).await, empty, "Its only slot is not in force yet.").await;
+    changes(accepted(1).await, brake, "BRAKED: too much would be deleted or moved at once").await;
+    let both = |scene: &Scene| {
+        empty(scene);
+        brake(scene);
+    };
+    let waits = "once the cause is gone or somebody confirms  slot commitment-story-1-0 is deleted";
+    changes(accepted(1).await, both, waits).await;
+    let mut strict = accepted(1).await;
+    strict.configuration.brake.slots = Some(0);
+    let stopped = "The brake holds it back: at least 1 of 1 slots of zone eu-test-1a would be moved or deleted";
+    changes(strict, empty, stopped).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -190,13 +318,13 @@ async fn clusters_and_objects_that_cannot_be_read_are_waited_for() {
     };
     let annotation = "give it up with the annotation reservations.cortex.cloud/forget-cluster: eu-test-1b.";
     changes(scene().await, deleted, annotation).await;
+    let why = "Reservation objects of cluster eu-test-1b are not completely known: its watch fails: ";
+    changes(scene().await, deleted, why).await;
     let elsewhere = |scene: &Scene| scene.edit(&json!({ "spec": { "availabilityZone": OTHER_ZONE } }));
     changes(scene().await, elsewhere, "Its zone eu-test-1b belongs to cluster eu-test-1b, and it is in cluster home")
         .await;
     let broken = |scene: &Scene| {
-        let path = berth_testkit::path_of::<Reservation>("");
-        let patch = json!({ "spec": { "resources": 7 } });
-        scene.home.edit_raw(&path, &seeds::slot_name(UUID, 0), &patch).unwrap();
+        scene.old_slot(0, &json!({ "spec": { "resources": 7 } }));
         scene.edit(&json!({ "spec": { "amount": seeds::slots(2) } }));
     };
     let unreadable = "Reservation commitment-story-1-0 cannot be read, correct or delete it";
@@ -258,8 +386,95 @@ async fn unknown_and_unreadable_names_are_refused() {
 
 /// These names are promised in docs/commands.md.
 #[tokio::test(start_paused = true)]
+#[expect(clippy::too_many_lines, reason = "a snapshot")]
 async fn the_members_of_the_json_form() {
     let mut account = told(&waiting().await).await;
     account.next.truncate(1);
-    assert_snapshot!(serde_json::to_string_pretty(&account).unwrap(), @"");
+    assert_snapshot!(serde_json::to_string_pretty(&account).unwrap(), @r#"
+    {
+      "missing": [],
+      "now": "2026-03-01T12:02:00Z",
+      "commitment": "commitment-story-1",
+      "cluster": "home",
+      "uuid": "story-1",
+      "project": "5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40",
+      "domain": "0f1e2d3c4b5a69788796a5b4c3d2e1f0",
+      "state": "confirmed",
+      "start": null,
+      "end": null,
+      "allowRejection": false,
+      "rejectionIsOver": false,
+      "beingDeletedSince": null,
+      "wanted": {
+        "resource": "memory",
+        "amount": {
+          "memory": 515396075520,
+          "cpu": null
+        },
+        "group": "mem_v4",
+        "zone": "eu-test-1a"
+      },
+      "accepted": null,
+      "acceptedAt": null,
+      "assignedVms": 0,
+      "ready": {
+        "status": "False",
+        "reason": "Reserving",
+        "message": "insufficient capacity: 0/1 reservation slots could be placed: 2 hosts; zone 1, capacity 1",
+        "since": "2026-03-01T12:01:00Z",
+        "outdated": false,
+        "meaning": "It is under way, or something is missing; it is tried again by itself."
+      },
+      "marks": [],
+      "why": "Its only slot is not in force: there is no room for it. Looked at: 2 hosts; zone 1, capacity 1.",
+      "slotsInForce": 0,
+      "slots": [
+        {
+          "name": "commitment-story-1-0",
+          "cluster": "home",
+          "flavor": "mem_v4_c30_m480",
+          "size": {
+            "memory": 515396075520,
+            "cpu": 30
+          },
+          "targetHost": null,
+          "statusHost": null,
+          "vms": [],
+          "inForce": false,
+          "state": "no host: 2 hosts; zone 1, capacity 1; number 2 of 2 that wait",
+          "waiting": {
+            "hosts": 2,
+            "removed": [
+              {
+                "filter": "filter_correct_az",
+                "short": "zone",
+                "count": 1
+              },
+              {
+                "filter": "filter_has_enough_capacity",
+                "short": "capacity",
+                "count": 1
+              }
+            ],
+            "number": 2,
+            "of": 2,
+            "before": [
+              {
+                "commitment": "commitment-early-1",
+                "slots": 1
+              }
+            ]
+          }
+        }
+      ],
+      "next": [
+        {
+          "what": "commitment-story-1-0: it gets a host: number 2 of 2 that wait in zone eu-test-1a; before it: 1 slot of commitment-early-1",
+          "at": null,
+          "withinSeconds": null,
+          "once": "room is freed"
+        }
+      ]
+    }
+    "#);
 }

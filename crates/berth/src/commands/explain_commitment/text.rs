@@ -17,6 +17,7 @@ pub(super) fn text(account: &Account) -> String {
     text.push_str(&head(account));
     text.push('\n');
     text.push_str(&Told::lines(account.ready.as_ref(), account.now));
+    text.push_str(&Told::mark_lines(&account.marks, account.now));
     let _ = writeln!(text, "\nWhy\n  {}", account.why);
     text.push_str(&slots(account));
     text.push_str(&vms(account));
@@ -26,7 +27,8 @@ pub(super) fn text(account: &Account) -> String {
 }
 
 fn head(account: &Account) -> String {
-    let mut text = format!("Commitment {}, cluster {}\n", account.commitment, account.cluster);
+    let mut text =
+        format!("Commitment {} in zone {}, cluster {}\n", account.commitment, account.wanted.zone, account.cluster);
     let domain = if account.domain.is_empty() { String::new() } else { format!(", domain {}", account.domain) };
     let mut rows = vec![
         row(["UUID", &account.uuid]),

@@ -20,9 +20,19 @@ pub(super) struct Facts {
     pub(super) now: Timestamp,
     pub(super) slot: SlotFacts,
     /// What it takes besides the VMs that are there, on each host that it names.
-    pub(super) blocks: Vec<(HostName, Option<Resources>)>,
+    pub(super) blocks: Vec<Block>,
     /// The objects with the UUID of its commitment, with their condition and generation.
     pub(super) commitments: Vec<(ObjectKey, Option<Condition>, i64)>,
+}
+
+/// What the slot takes on a host.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    pub(super) host: HostName,
+    /// None when the host is not known.
+    pub(super) blocks: Option<Resources>,
+    /// The host holds more than fits.
+    pub(super) overbooked: bool,
 }
 
 impl Facts {
@@ -32,17 +42,19 @@ impl Facts {
         let hosts: BTreeSet<HostName> = named.into_iter().flatten().cloned().collect();
         Some(Self {
             now: foresight.now,
-            blocks: hosts.into_iter().map(|host| (host.clone(), block(look, key, &host))).collect(),
+            blocks: hosts.into_iter().map(|host| block(look, key, host)).collect(),
             commitments: commitments(look, &slot),
             slot,
         })
     }
 }
 
-fn block(look: &Look, key: &ObjectKey, host: &HostName) -> Option<Resources> {
-    let report = look.memory.scheduler.host_report(host)?;
-    let held = report.reservations.into_iter().find(|held| held.reservation.key == slot_key(key))?;
-    Some(held.block.block)
+fn block(look: &Look, key: &ObjectKey, host: HostName) -> Block {
+    let Some(report) = look.memory.scheduler.host_report(&host) else {
+        return Block { host, blocks: None, overbooked: false };
+    };
+    let held = report.reservations.iter().find(|held| held.reservation.key == slot_key(key));
+    Block { host, blocks: held.map(|held| held.block.block), overbooked: report.free.overbooked() }
 }
 
 fn commitments(look: &Look, slot: &SlotFacts) -> Vec<(ObjectKey, Option<Condition>, i64)> {

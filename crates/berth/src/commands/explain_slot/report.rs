@@ -6,7 +6,7 @@ use berth_crds::conditions::ready;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::facts::Facts;
+use super::facts::{Block, Facts};
 use crate::commands::{amounts::Amounts, looking::Missing, next::Next, reasons::Told, slot_facts::Waiting, vms::VmRow};
 
 /// Everything that is told of a slot.
@@ -31,6 +31,8 @@ pub(super) struct Account {
     pub(super) status_host: Option<String>,
     pub(super) blocks: Vec<BlockOn>,
     pub(super) ready: Option<Told>,
+    /// The conditions Frozen and Braked, while they hold.
+    pub(super) marks: Vec<Told>,
     /// Where it stands, in a few words.
     pub(super) state: String,
     /// Why nothing fits, in numbers.
@@ -55,6 +57,8 @@ pub(super) struct BlockOn {
     pub(super) host: String,
     /// `null` when the host is not known.
     pub(super) blocks: Option<Amounts>,
+    /// The host holds more than fits.
+    pub(super) overbooked: bool,
 }
 
 pub(super) fn report(facts: &Facts, missing: &[Missing]) -> Account {
@@ -75,8 +79,9 @@ pub(super) fn report(facts: &Facts, missing: &[Missing]) -> Account {
         end: slot.end,
         target_host: name(&slot.target_host),
         status_host: name(&slot.status_host),
-        blocks: facts.blocks.iter().map(|(host, block)| block_on(host, block.map(Into::into))).collect(),
+        blocks: facts.blocks.iter().map(block_on).collect(),
         ready: condition.map(Told::of_slot),
+        marks: object.status.as_ref().map(|status| Told::marks(&status.conditions)).unwrap_or_default(),
         state: facts.slot.state(),
         waiting: facts.slot.waiting(),
         vms: facts.slot.vms.clone(),
@@ -93,8 +98,8 @@ fn owner(facts: &Facts) -> Owner {
     }
 }
 
-fn block_on(host: &HostName, blocks: Option<Amounts>) -> BlockOn {
-    BlockOn { host: host.to_string(), blocks }
+fn block_on(one: &Block) -> BlockOn {
+    BlockOn { host: one.host.to_string(), blocks: one.blocks.map(Into::into), overbooked: one.overbooked }
 }
 
 fn next(facts: &Facts) -> Vec<Next> {

@@ -1,4 +1,6 @@
-use berth_crds::{CommittedResource, Hypervisor, Reservation, ReservationType, names, testing};
+use berth_crds::{
+    CommittedResource, Hypervisor, ReservationType, labels, names, reservation::FailoverReservationSpec, testing,
+};
 use berth_testkit::seeds::{OTHER_ZONE, host, in_zone, patient, slot_name};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -34,11 +36,7 @@ async fn without_host() -> Scene {
 
 /// One thing changes: the sentence was not there before.
 async fn changes(scene: Scene, change: impl FnOnce(&Scene), sentence: &str) {
-    let before = screen(&scene).await;
-    assert!(!before.contains(sentence), "{sentence:?} is said too early:\n{before}");
-    change(&scene);
-    let after = screen(&scene).await;
-    assert!(after.contains(sentence), "{sentence:?} is not said:\n{after}");
+    scene.changes(screen, change, sentence).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -48,12 +46,57 @@ async fn a_slot_in_force_with_a_vm_and_one_that_is_awaited() {
     scene.run_vms("node1", &["vm-1"]);
     scene.operate().await;
     scene.expect_vm(0, "vm-2");
-    assert_snapshot!(screen(&scene).await, @"");
+    assert_snapshot!(screen(&scene).await, @r"
+    Slot commitment-story-1-0 in zone eu-test-1a, cluster home
+      Commitment  home/commitment-story-1, Accepted
+      Project     5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40
+      Size        480 GiB, 30 cores, mem_v4_c30_m480 of mem_v4
+      Host        node1
+      Blocks      240 GiB, 15 cores on node1, besides the VMs that are there
+
+    READY: ReservationActive, since 2026-03-01T12:00:00Z (1m 0s ago)
+      reservation is successfully scheduled
+      Its room is kept on its host.
+
+    Now
+      in force
+
+    VMs that are expected in it
+      VM    SIZE               WHERE
+      vm-1  240 GiB, 15 cores  is here
+      vm-2  240 GiB, 15 cores  not seen yet, waited for until 2026-03-01T12:16:00Z (in 15m 0s)
+
+    What happens next
+      within 1m 0s  it is looked at again, and at once when something changes
+
+    Not seen: what the operator has decided within the last seconds and not written yet.
+    ");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_slot_that_waits_for_room() {
-    assert_snapshot!(screen(&without_host().await).await, @"");
+    assert_snapshot!(screen(&without_host().await).await, @r"
+    Slot commitment-story-1-0 in zone eu-test-1a, cluster home
+      Commitment  home/commitment-story-1, Reserving
+      Project     5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40
+      Size        480 GiB, 30 cores, mem_v4_c30_m480 of mem_v4
+      Host        none
+
+    NOT READY: NoHostsFound, since 2026-03-01T12:01:00Z (1m 0s ago)
+      no hosts found for reservation: 1 host; zone 1
+      No host has room for it, so it keeps none; it waits for room.
+
+    Now
+      no host: 1 host; zone 1; number 4 of 4 that wait
+
+    No VM is expected in it.
+
+    What happens next
+      once room is freed  it gets a host: number 4 of 4 that wait in zone eu-test-1a; before it: 3 slots of commitment-early-1
+      within 1m 0s        it is looked at again, and at once when something changes
+
+    Not seen: what the operator has decided within the last seconds and not written yet.
+    ");
 }
 
 #[tokio::test(start_paused = true)]
@@ -61,7 +104,30 @@ async fn a_slot_that_somebody_moves() {
     let scene = in_force().await;
     scene.home.create(&host("node3", 1)).unwrap();
     scene.edit_slot(0, &json!({ "spec": { "targetHost": "node3" } }));
-    assert_snapshot!(screen(&scene).await, @"");
+    assert_snapshot!(screen(&scene).await, @r"
+    Slot commitment-story-1-0 in zone eu-test-1a, cluster home
+      Commitment  home/commitment-story-1, Accepted
+      Project     5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40
+      Size        480 GiB, 30 cores, mem_v4_c30_m480 of mem_v4
+      Host        should be on node3, is on node1
+      Blocks      480 GiB, 30 cores on node1, besides the VMs that are there
+      Blocks      480 GiB, 30 cores on node3, besides the VMs that are there
+
+    READY: ReservationActive, since 2026-03-01T12:00:00Z (1m 0s ago)
+      reservation is successfully scheduled
+      Its room is kept on its host.
+
+    Now
+      moves from node1 to node3
+
+    No VM is expected in it.
+
+    What happens next
+      at the next look  it is confirmed on node3
+      A look takes seconds; if nothing happens, no operator leads, or its log says why.
+
+    Not seen: what the operator has decided within the last seconds and not written yet.
+    ");
 }
 
 #[tokio::test(start_paused = true)]
@@ -70,10 +136,15 @@ async fn hosts_come_and_go() {
     changes(without_host().await, comes, "no host yet, node3 has room").await;
     let goes = |scene: &Scene| scene.home.delete::<Hypervisor>("node1").unwrap();
     changes(in_force().await, goes, "the slot and the VMs in it lose their host, and another one is looked for").await;
-    changes(in_force().await, goes, "nothing, this host is not known on node1").await;
+    changes(in_force().await, goes, "nothing on node1, which is not known").await;
     let to = |host: &'static str| move |scene: &Scene| scene.edit_slot(0, &json!({ "spec": { "targetHost": host } }));
     changes(in_force().await, to("node9"), "spec.targetHost node9 is not the name of a Hypervisor").await;
     changes(in_force().await, to("node2"), "host node2 has no room for it").await;
+    let smaller = |scene: &Scene| {
+        let half = json!({ "status": { "effectiveCapacity": { "memory": "240Gi", "cpu": "15" } } });
+        scene.home.edit_status::<Hypervisor>("node1", &half).unwrap();
+    };
+    changes(in_force().await, smaller, "on node1, besides the VMs that are there; this host is OVER-BOOKED").await;
     let cleared = |scene: &Scene| scene.edit_slot(0, &json!({ "spec": { "targetHost": Value::Null } }));
     changes(in_force().await, cleared, "no host: target host was cleared; pending re-placement").await;
 }
@@ -119,7 +190,7 @@ async fn vms_come_end_and_are_given_up() {
 #[tokio::test(start_paused = true)]
 async fn its_own_faults_and_those_of_its_commitment_are_told() {
     let nameless = |scene: &Scene| {
-        scene.edit_slot(0, &json!({ "spec": { "committedResourceReservation": { "resourceName": Value::Null } } }));
+        scene.old_slot(0, &json!({ "spec": { "committedResourceReservation": { "resourceName": Value::Null } } }));
     };
     changes(without_host().await, nameless, "no host: it names no flavor").await;
     let lost = |scene: &Scene| {
@@ -141,9 +212,11 @@ async fn names_that_mean_no_slot_are_refused() {
     let scene = in_force().await;
     let mut block = testing::slot(UUID, 7);
     block.spec.type_ = ReservationType::FailoverReservation;
+    block.spec.committed_resource_reservation = None;
+    block.spec.failover_reservation = Some(FailoverReservationSpec::default());
+    block.metadata.labels = Some([(labels::TYPE.to_owned(), labels::TYPE_FAILOVER.to_owned())].into());
     scene.home.create(&block).unwrap();
-    let path = berth_testkit::path_of::<Reservation>("");
-    scene.home.edit_raw(&path, &slot_name(UUID, 0), &json!({ "spec": { "resources": 7 } })).unwrap();
+    scene.old_slot(0, &json!({ "spec": { "resources": 7 } }));
     let look = scene.look().await;
     for (name, text) in [
         (slot_name(UUID, 0), "Reservation home/commitment-story-1-0 cannot be read, correct or delete it: "),
@@ -157,8 +230,77 @@ async fn names_that_mean_no_slot_are_refused() {
 
 /// These names are promised in docs/commands.md.
 #[tokio::test(start_paused = true)]
+#[expect(clippy::too_many_lines, reason = "a snapshot")]
 async fn the_members_of_the_json_form() {
     let scene = in_force().await;
     scene.expect_vm(0, "vm-1");
-    assert_snapshot!(serde_json::to_string_pretty(&told(&scene).await).unwrap(), @"");
+    assert_snapshot!(serde_json::to_string_pretty(&told(&scene).await).unwrap(), @r#"
+    {
+      "missing": [],
+      "now": "2026-03-01T12:01:00Z",
+      "slot": "commitment-story-1-0",
+      "cluster": "home",
+      "zone": "eu-test-1a",
+      "commitment": {
+        "uuid": "story-1",
+        "objects": [
+          "home/commitment-story-1"
+        ],
+        "reason": "Accepted"
+      },
+      "project": "5d0c4e9f7b3a4f0c9f5e2b1a6d8c7e40",
+      "group": "mem_v4",
+      "flavor": "mem_v4_c30_m480",
+      "size": {
+        "memory": 515396075520,
+        "cpu": 30
+      },
+      "end": null,
+      "targetHost": "node1",
+      "statusHost": "node1",
+      "blocks": [
+        {
+          "host": "node1",
+          "blocks": {
+            "memory": 515396075520,
+            "cpu": 30
+          },
+          "overbooked": false
+        }
+      ],
+      "ready": {
+        "status": "True",
+        "reason": "ReservationActive",
+        "message": "reservation is successfully scheduled",
+        "since": "2026-03-01T12:00:00Z",
+        "outdated": false,
+        "meaning": "Its room is kept on its host."
+      },
+      "marks": [],
+      "state": "in force",
+      "waiting": null,
+      "vms": [
+        {
+          "vm": "vm-1",
+          "size": {
+            "memory": 257698037760,
+            "cpu": 15
+          },
+          "expectedSince": "2026-03-01T12:01:00Z",
+          "seenOn": [],
+          "confirmed": false,
+          "waitedForUntil": "2026-03-01T12:16:00Z",
+          "state": "not seen yet, waited for until 2026-03-01T12:16:00Z (in 15m 0s)"
+        }
+      ],
+      "next": [
+        {
+          "what": "it is looked at again, and at once when something changes",
+          "at": null,
+          "withinSeconds": 60,
+          "once": null
+        }
+      ]
+    }
+    "#);
 }

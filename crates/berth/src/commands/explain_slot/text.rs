@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use super::report::{Account, BlockOn};
 use crate::commands::{
-    amounts::Amounts,
     looking::{Look, UNSEEN},
     next,
     reasons::Told,
@@ -18,6 +17,7 @@ pub(super) fn text(account: &Account) -> String {
     text.push_str(&head(account));
     text.push('\n');
     text.push_str(&Told::lines(account.ready.as_ref(), account.now));
+    text.push_str(&Told::mark_lines(&account.marks, account.now));
     let _ = writeln!(text, "\nNow\n  {}", account.state.replace('\n', " "));
     text.push_str(&vms(&account.vms));
     text.push_str(&next::lines(&account.next, account.now));
@@ -61,8 +61,9 @@ fn host(account: &Account) -> String {
 }
 
 fn blocks(one: &BlockOn) -> String {
-    let amount = one.blocks.map_or("nothing, this host is not known".to_owned(), Amounts::words);
-    format!("{amount} on {}, besides the VMs that are there", one.host)
+    let Some(amount) = one.blocks else { return format!("nothing on {}, which is not known", one.host) };
+    let overbooked = if one.overbooked { "; this host is OVER-BOOKED" } else { "" };
+    format!("{} on {}, besides the VMs that are there{overbooked}", amount.words(), one.host)
 }
 
 fn vms(all: &[VmRow]) -> String {

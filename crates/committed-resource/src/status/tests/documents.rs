@@ -110,7 +110,8 @@ fn document_20_section_8_1_the_slot_limit_is_final_for_who_may_be_rejected() {
     let mut before = facts("150Gi", vec![]);
     before.spec.allow_rejection = true;
     let plan = plan(&before, limits, now());
-    let decided = Decided { plan, hosts: vec![], shortage: None, assumed: vec![], cores: None };
+    let decided =
+        Decided { plan, hosts: vec![], shortage: None, later: false, paced: None, assumed: vec![], cores: None };
     let text = "commitment would create 3 new reservation slots, exceeds limit of 2".to_owned();
     let report = reported(&before, &decided);
     assert_eq!((told(&report), report.again), ((false, Reason::Rejected, text), None));

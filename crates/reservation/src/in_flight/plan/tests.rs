@@ -36,7 +36,7 @@ fn flight(name: &str, target: &str) -> Flight {
 fn facts(family: &[Flight], listed: &[&str]) -> Facts {
     let now = CREATED.parse::<Timestamp>().unwrap() + SignedDuration::from_mins(1);
     let (own, family) = (family[0].clone(), family.to_vec());
-    Facts { now, own, family, listed: hosts(listed), hosts_known: true, vm_size: None }
+    Facts { now, known_for: Duration::ZERO, own, family, listed: hosts(listed), hosts_known: true, vm_size: None }
 }
 
 fn reason(facts: &Facts) -> Option<(Status, Reason)> {
@@ -128,8 +128,12 @@ fn u3_it_ends_at_its_end_or_half_an_hour_after_its_creation_and_not_a_second_ear
     let (own, seconds) = (flight("i1", "node-a"), |count| Some(Duration::from_secs(count)));
     assert_eq!(at(own.clone(), 60).again, seconds(1740));
     assert_eq!(at(own.clone(), 1799).again, seconds(1));
+    let ahead =
+        |minutes: u64| Facts { known_for: Duration::from_secs(60 * minutes), ..facts(std::slice::from_ref(&own), &[]) };
+    assert_eq!(plan(&ahead(29)).again, seconds(60), "the clock of the API server is ahead");
     let gone = |cause| Plan { step: Step::Delete(cause, vec![key("i1")]), again: None };
     assert_eq!(at(own.clone(), 1800), gone(Cause::Age));
+    assert_eq!(plan(&ahead(30)), gone(Cause::Age));
     let ends = Flight { end: Some(CREATED.parse::<Timestamp>().unwrap() + SignedDuration::from_mins(90)), ..own };
     assert_eq!(at(ends.clone(), 1800).again, seconds(3600), "its own end counts, also when it is later");
     assert_eq!(at(ends.clone(), 5400), gone(Cause::EndTime));

@@ -9,7 +9,14 @@ fn gib(gib: i64, cpu: i64) -> Resources {
 
 fn empty(name: &str, memory: i64, cpu: i64) -> Occupant {
     let size = gib(memory, cpu);
-    Occupant { key: SlotKey::new(ClusterName::home(), name), size, block: size, empty: true, leaving: false }
+    Occupant {
+        key: SlotKey::new(ClusterName::home(), name),
+        size,
+        block: size,
+        empty: true,
+        leaving: false,
+        frozen: false,
+    }
 }
 
 /// A slot with VMs that leave so much of it unused.
@@ -67,7 +74,8 @@ fn section_15_no_12_a_slot_helps_only_with_what_is_violated_and_where_it_stays()
     assert_eq!(chosen(gib(0, 2), &cores_only, false), ["cores"]);
     assert_eq!(chosen(gib(2, 0), &cores_only, false), ["memory"]);
     let leaving = Occupant { leaving: true, ..empty("leaving", 96, 24) };
-    assert_eq!(chosen(gib(1, 1), &[leaving], true), [""; 0]);
+    let frozen = Occupant { frozen: true, ..empty("frozen", 96, 24) };
+    assert_eq!(chosen(gib(1, 1), &[leaving, frozen], true), [""; 0]);
     assert_eq!(chosen(gib(1, 1), &[full("used up", gib(48, 8), gib(0, 0))], true), [""; 0]);
 }
 

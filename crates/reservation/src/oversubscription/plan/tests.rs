@@ -11,7 +11,7 @@ fn gib(gib: i64, cpu: i64) -> Resources {
 
 fn slot(name: &str, memory: i64, cpu: i64) -> Occupant {
     let (key, size) = (SlotKey::new(ClusterName::home(), name), gib(memory, cpu));
-    Occupant { key, size, block: size, empty: true, leaving: false }
+    Occupant { key, size, block: size, empty: true, leaving: false, frozen: false }
 }
 
 /// The host of the first example: 300/80 with VMs of 150/36, slots s1 to s3 and a failover block of 24/6.

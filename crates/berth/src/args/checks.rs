@@ -1,0 +1,99 @@
+//! Arguments of the commands that look at what is configured and stored, and at the log of a running operator.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{ClusterArguments, Output};
+
+/// Arguments of `berth crds`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct CrdsArguments {
+    /// Instead of printing them.
+    #[command(subcommand)]
+    pub command: Option<CrdsCommand>,
+    /// Write one file per definition into this directory instead of printing them.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub directory: Option<PathBuf>,
+}
+
+/// What is done with the definitions besides printing them.
+#[derive(Debug, Subcommand)]
+pub enum CrdsCommand {
+    /// List stored objects that their rules would refuse.
+    Check(Box<CrdsCheckArguments>),
+}
+
+/// Arguments of `berth crds check`.
+#[derive(Debug, Args)]
+pub struct CrdsCheckArguments {
+    /// Form of the answer.
+    #[arg(long, short, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+    /// Which clusters, and how they are configured.
+    #[command(flatten)]
+    pub clusters: ClusterArguments,
+}
+
+/// What is done with a configuration.
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Say what is wrong with a configuration, as the operator would at its start.
+    Check(ConfigArguments),
+    /// Print every key with its value in effect, as a configuration file, without secrets.
+    Print(ConfigArguments),
+}
+
+/// Which configuration.
+#[derive(Debug, Args)]
+pub struct ConfigArguments {
+    /// Configuration file. Without one the default path is used if it exists.
+    pub file: Option<PathBuf>,
+    /// File with the secret part of the configuration, merged over it.
+    #[arg(long, value_name = "FILE")]
+    pub secrets: Option<PathBuf>,
+    /// Refuse unknown configuration keys and names instead of warning.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub strict_config: bool,
+}
+
+/// Arguments of `berth log-level`.
+#[derive(Debug, Args)]
+pub struct LogLevelArguments {
+    /// error, warn, info, debug, trace, levels per module as in RUST_LOG, or reset for those of the start. Without it, what
+    /// is shown now is told.
+    pub level: Option<String>,
+    /// Process id of the operator: 1 in its container.
+    #[arg(long, value_name = "PID", default_value_t = 1)]
+    pub pid: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Arguments, Command};
+
+    fn parsed(line: &str) -> Result<Command, String> {
+        Arguments::try_parse_from(line.split(' ')).map(|all| all.command).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn definitions_are_printed_or_checked() {
+        let Ok(Command::Crds(printed)) = parsed("berth crds --directory d") else { panic!("another command") };
+        assert!(printed.command.is_none() && printed.directory.is_some());
+        let Ok(Command::Crds(checked)) = parsed("berth crds check -o json") else { panic!("another command") };
+        let Some(CrdsCommand::Check(arguments)) = checked.command else { panic!("another command") };
+        assert_eq!(arguments.output, Output::Json);
+        assert!(parsed("berth crds --directory d check").is_err());
+    }
+
+    #[test]
+    fn a_level_is_for_the_operator_of_a_container_unless_another_one_is_named() {
+        let Ok(Command::LogLevel(arguments)) = parsed("berth log-level debug") else { panic!("another command") };
+        assert_eq!((arguments.level.as_deref(), arguments.pid), (Some("debug"), 1));
+        assert!(parsed("berth log-level debug --pid x").is_err());
+    }
+}

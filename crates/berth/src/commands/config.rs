@@ -1,0 +1,88 @@
+//! `berth config`: what is wrong with a configuration, and what it says in effect. Both read it as the operator does.
+
+use berth_cluster::{Kind, Routes, chain};
+use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation};
+use berth_telemetry::{
+    TelemetryError,
+    config::{self, Configuration, Files, Findings, Loaded, Severity},
+    metrics::Metrics,
+};
+
+use super::{counted, output};
+use crate::{
+    args::{ConfigArguments, ConfigCommand},
+    assembly::{Memory, OperatorMetrics},
+    error::Error,
+    operator::memory_settings,
+};
+
+pub(super) fn run(command: &ConfigCommand) -> Result<(), Error> {
+    match command {
+        ConfigCommand::Check(arguments) => check(arguments),
+        ConfigCommand::Print(arguments) => print(arguments),
+    }
+}
+
+fn load(arguments: &ConfigArguments) -> Result<Loaded, TelemetryError> {
+    let files = Files { config: arguments.file.clone(), secrets: arguments.secrets.clone() };
+    config::load(&files, arguments.strict_config)
+}
+
+fn check(arguments: &ConfigArguments) -> Result<(), Error> {
+    let (findings, late) = match load(arguments) {
+        Ok(loaded) => (loaded.findings, unusable(&loaded.configuration)),
+        Err(TelemetryError::Configuration { findings }) => (findings, Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    output::print(&(lines(&findings) + &late.iter().map(|text| line("error", text)).collect::<String>()))?;
+    let count = |severity| findings.0.iter().filter(|finding| finding.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error) + late.len(), count(Severity::Warning));
+    let counts = format!("{}, {}", counted(errors, "error"), counted(warnings, "warning"));
+    if errors > 0 {
+        return Err(Error::Wrong(format!("an operator does not start with this configuration: {counts}")));
+    }
+    output::print(&format!("An operator starts with this configuration: {counts}.\n"))
+}
+
+fn print(arguments: &ConfigArguments) -> Result<(), Error> {
+    match load(arguments) {
+        Ok(loaded) => output::print(&output::json(&loaded.in_effect)?),
+        Err(TelemetryError::Configuration { findings }) => {
+            Err(Error::Wrong(format!("the configuration cannot be used:{findings}")))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What only the start of an operator finds, without asking anybody.
+fn unusable(configuration: &Configuration) -> Vec<String> {
+    let routes = Routes::new(&configuration.api_servers);
+    let memory = Memory::new(memory_settings(configuration), &routes);
+    let metrics = Metrics::new(&configuration.common.metric_labels)
+        .and_then(|registry| OperatorMetrics::register(&registry, &memory).map(drop));
+    let metrics = metrics.err().map(|error| chain(&Error::from(error)));
+    let kinds = [
+        unserved::<CommittedResource>(&routes),
+        unserved::<Reservation>(&routes),
+        unserved::<Hypervisor>(&routes),
+        unserved::<Knowledge>(&routes),
+    ];
+    metrics.into_iter().chain(kinds.into_iter().flatten()).collect()
+}
+
+fn unserved<K: Kind>(routes: &Routes) -> Option<String> {
+    routes.clusters::<K>().err().map(|error| chain(&Error::from(error)))
+}
+
+fn lines(findings: &Findings) -> String {
+    let word = |severity| match severity {
+        Severity::Error => "error",
+        Severity::Unknown | Severity::Warning => "warning",
+        Severity::Info => "note",
+    };
+    findings.0.iter().map(|finding| line(word(finding.severity), &finding.to_string())).collect()
+}
+
+fn line(word: &str, text: &str) -> String {
+    format!("{word:<8} {text}\n")
+}

@@ -1,0 +1,87 @@
+use berth_cluster::{ReadError, Refused, Untried};
+use berth_core::ClusterName;
+use insta::assert_snapshot;
+
+use super::*;
+use berth_cluster::{Fault, Tried};
+
+fn checked(kind: &str, plural: &'static str, tried: Tried) -> Checked {
+    Checked { cluster: "home".to_owned(), kind: kind.to_owned(), plural, tried: Ok(tried), in_force: Ok(true) }
+}
+
+fn refused(name: &str, field: &str, found: &str, expected: &str) -> Refused {
+    let [field, found, expected] = [field, found, expected].map(str::to_owned);
+    Refused { name: name.to_owned(), faults: vec![Fault { field, found, expected }] }
+}
+
+fn report(all: impl IntoIterator<Item = Checked>) -> Report {
+    let mut report = Report::default();
+    report.extend(all);
+    report
+}
+
+fn everything() -> Report {
+    let commitments = Tried {
+        objects: 12,
+        refused: vec![
+            refused("old-1", "metadata.name", "\"old-1\"", "metadata.name must be commitment-uuid-1"),
+            refused("old-2", "spec.amount", "\"-5Gi\"", "amount must not be negative"),
+            refused("old-3", "status.conditions", "2 of the type Ready", "there is one condition of each type"),
+        ],
+        untried: vec![Untried { name: "old-4".to_owned(), why: "no answer within 4 s".to_owned() }],
+    };
+    let mut without_rules = checked("Reservation", "reservations", Tried { objects: 3, ..Tried::default() });
+    without_rules.in_force = Ok(false);
+    let mut unread = checked("ProjectQuota", "projectquotas", Tried::default());
+    let error = ReadError {
+        cluster: ClusterName::home(),
+        kind: "ProjectQuota".to_owned(),
+        why: "the API server refuses it (403)".to_owned(),
+        not_served: false,
+    };
+    (unread.tried, unread.in_force) = (Err(error.clone()), Err(error));
+    report([checked("CommittedResource", "committedresources", commitments), without_rules, unread])
+}
+
+#[test]
+fn what_is_found_is_told_with_what_to_do() {
+    let report = everything();
+    assert!(!report.is_good());
+    assert_snapshot!(report::text(&report), @r#"
+    CommittedResource home/old-1
+      metadata.name is "old-1": metadata.name must be commitment-uuid-1
+      to do: leave it until it ends: a name cannot be changed, and it is served under this one
+    CommittedResource home/old-2
+      spec.amount is "-5Gi": amount must not be negative
+      to do: kubectl edit committedresources old-2; until then changes of its spec may be refused
+    CommittedResource home/old-3
+      status.conditions is 2 of the type Ready: there is one condition of each type
+      to do: nothing: the next write of a condition removes the others
+    CommittedResource home/old-4
+      not checked: no answer within 4 s
+    Reservation objects of cluster home
+      not checked: its CRD lacks our rules: install it (berth crds prints it) and check again; objects that are stored already are served all the same
+    ProjectQuota objects of cluster home
+      not checked: the API server refuses it (403)
+    "#);
+    let counts = "15 objects checked, 3 would be refused; nothing is known about 1 object; 2 kinds could not be checked \
+                  against our rules";
+    assert_eq!(report.summary(), counts);
+}
+
+#[test]
+fn programs_get_the_same() {
+    let value = serde_json::to_value(everything()).unwrap();
+    let first = &value["checked"][0];
+    assert_eq!((&first["objects"], &first["trouble"]), (&json!(12), &Value::Null));
+    assert_eq!(first["refused"][1]["field"], "spec.amount");
+    assert_eq!(first["untried"], json!([{ "name": "old-4", "why": "no answer within 4 s" }]));
+    assert_eq!(value["checked"][2]["trouble"], "the API server refuses it (403)");
+}
+
+#[test]
+fn nothing_to_complain_of_is_one_line() {
+    let good = report([checked("Reservation", "reservations", Tried { objects: 1, ..Tried::default() })]);
+    assert!(good.is_good());
+    assert_eq!(report::text(&good), "1 object checked, 0 would be refused.\n");
+}

@@ -1,0 +1,150 @@
+use std::time::Duration;
+
+use berth_telemetry::{clock::TokioClock, metrics::Metrics};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::{
+    indexes::RESERVATION_INDEXES,
+    testing::{Reply, Said, applied, filled, metrics, scripted},
+};
+
+const AZ: &str = "az-a";
+
+struct Scene {
+    brake: Brake,
+    knowledges: Store<Knowledge>,
+    registry: Metrics,
+    said: Said,
+}
+
+fn knowledge(version: u32, confirmed: Option<&str>) -> Knowledge {
+    let annotations = confirmed.map(|value| json!({ (labels::CONFIRM_DISRUPTION): value }));
+    serde_json::from_value(json!({
+        "apiVersion": "cortex.cloud/v1alpha1", "kind": "Knowledge",
+        "metadata": {
+            "name": "flavor-groups", "uid": "k", "resourceVersion": version.to_string(), "annotations": annotations,
+        },
+        "spec": { "schedulingDomain": "nova" },
+    }))
+    .unwrap()
+}
+
+fn slot(number: usize) -> Reservation {
+    serde_json::from_value(json!({
+        "apiVersion": "cortex.cloud/v1alpha1", "kind": "Reservation",
+        "metadata": { "name": format!("s{number}"), "uid": number.to_string(), "resourceVersion": "1" },
+        "spec": {
+            "type": "CommittedResourceReservation", "availabilityZone": AZ, "resources": {},
+            "committedResourceReservation": { "commitmentUUID": "u" },
+        },
+    }))
+    .unwrap()
+}
+
+/// A zone of so many slots, at noon.
+fn scene(slots: usize) -> Scene {
+    let (registry, all) = metrics();
+    let home = ClusterName::home();
+    let knowledges = filled(&[], &home, [knowledge(1, None)]);
+    let clusters = scripted(|_| Reply::Hang).into();
+    let brake = Brake::new(BrakeParts {
+        limit: config::Brake::default(),
+        reservations: filled(RESERVATION_INDEXES, &home, (0..slots).map(slot)),
+        knowledges: knowledges.clone(),
+        clock: Arc::new(TokioClock::new("2026-03-01T12:00:00Z".parse().unwrap())),
+        events: Events::new(&clusters, None, all.events, CancellationToken::new()).0,
+        metrics: all.brake,
+    });
+    Scene { brake, knowledges, registry, said: Said::listen() }
+}
+
+fn key(number: usize) -> ObjectKey {
+    ObjectKey::new(ClusterName::home(), format!("s{number}"))
+}
+
+impl Scene {
+    fn asks(&self, number: usize, slots: std::ops::Range<usize>) -> Result<(), Stopped> {
+        let plan = Disruption { zone: AZ.to_owned(), cause: "HostMissing", slots: slots.map(key).collect() };
+        self.brake.ask(&Asker::of::<Reservation>(&key(number)), &plan, [])
+    }
+
+    fn shows(&self, line: &str) -> bool {
+        self.registry.render().lines().any(|shown| shown == line)
+    }
+
+    fn confirm(&self, version: u32, value: &str) {
+        applied(&self.knowledges, &ClusterName::home(), knowledge(version, Some(value)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn d14_the_limit_is_five_percent_of_the_zone_and_at_least_twenty() {
+    let small = scene(100);
+    assert_eq!(small.asks(0, 0..20), Ok(()));
+    let stopped = small.asks(1, 20..21).unwrap_err();
+    assert_eq!((stopped.count, stopped.limit, stopped.total), (21, 20, 100));
+    let large = scene(1000);
+    assert_eq!(large.asks(0, 0..50), Ok(()));
+    assert_eq!(large.asks(1, 50..51).unwrap_err().limit, 50);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d14_a_stop_is_told_once_per_zone_counted_per_plan_and_over_when_nothing_is_stopped() {
+    let scene = scene(100);
+    for number in 0..3 {
+        for _ in 0..2 {
+            assert!(scene.asks(number, 0..21).is_err());
+        }
+    }
+    let said = scene.said.take();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].starts_with("WARN the brake is engaged"), "{said:?}");
+    assert!(said[0].contains("at least 21 of 100 slots of zone az-a") && said[0].contains(CONFIRM), "{said:?}");
+    assert!(scene.shows("berth_brake_engaged{zone=\"az-a\"} 1"));
+    assert!(scene.shows("berth_brake_stopped_total{zone=\"az-a\"} 3"));
+    scene.brake.over(&Asker::of::<Reservation>(&key(0)));
+    assert_eq!(scene.asks(1, 0..1), Ok(()), "its plan has become smaller");
+    assert!(scene.shows("berth_brake_engaged{zone=\"az-a\"} 1"), "one is still held back");
+    scene.brake.over(&Asker::of::<Reservation>(&key(2)));
+    assert!(scene.shows("berth_brake_engaged{zone=\"az-a\"} 0"));
+    assert_eq!(scene.said.take(), ["INFO the brake is released zone=az-a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d14_with_the_confirmation_the_brake_is_off_until_its_time_is_over() {
+    let scene = scene(100);
+    assert!(scene.asks(0, 0..90).is_err());
+    scene.confirm(2, "2026-03-01T12:30:00Z");
+    assert_eq!(scene.asks(0, 0..90), Ok(()));
+    assert!(scene.shows("berth_brake_engaged{zone=\"az-a\"} 0"));
+    tokio::time::sleep(Duration::from_secs(1801)).await;
+    assert!(scene.asks(0, 0..90).is_err());
+    assert_eq!(scene.asks(1, 90..91), Ok(()), "what was confirmed does not count");
+}
+
+#[tokio::test(start_paused = true)]
+async fn d14_a_confirmation_that_reaches_too_far_is_said_once_and_stays_refused() {
+    let scene = scene(100);
+    scene.confirm(2, "2026-03-03T12:00:00Z");
+    for _ in 0..2 {
+        assert!(scene.asks(0, 0..90).is_err());
+    }
+    let said = scene.said.take();
+    let refusals = said.iter().filter(|line| line.contains("the confirmation counts as absent")).count();
+    assert_eq!(refusals, 1, "{said:?}");
+    tokio::time::sleep(Duration::from_secs(36 * 3600)).await;
+    assert!(scene.asks(0, 0..90).is_err(), "nobody who has written it expects that now");
+    scene.confirm(3, "2026-03-03T01:00:00Z");
+    assert_eq!(scene.asks(0, 0..90), Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn d14_zones_do_not_brake_each_other() {
+    let scene = scene(100);
+    assert_eq!(scene.asks(0, 0..20), Ok(()));
+    let elsewhere = Disruption { zone: "az-b".to_owned(), cause: "HostMissing", slots: (30..50).map(key).collect() };
+    assert_eq!(scene.brake.ask(&Asker::of::<Reservation>(&key(30)), &elsewhere, []), Ok(()));
+    assert!(scene.asks(1, 20..21).is_err());
+}

@@ -1,0 +1,230 @@
+//! The brake (D14): what nobody wished stops before a region is cleared, and goes on when its cause has gone or somebody
+//! confirms.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
+
+mod support;
+
+use std::time::Duration;
+
+use berth_crds::{
+    CommittedResource, Condition, Hypervisor, Knowledge, Reservation,
+    conditions::{find, is_ready, safety::BRAKED},
+    labels, names, testing,
+};
+use berth_testkit::{Server, seeds};
+use serde_json::{Value, json};
+use support::*;
+
+/// Thirty slots on three hosts, in a zone that may lose twenty within ten minutes.
+const HOSTS: [(&str, u64); 3] = [("node1", 10), ("node2", 10), ("node3", 10)];
+
+const GRACE: Duration = Duration::from_secs(901);
+const WINDOW: Duration = Duration::from_secs(600);
+
+async fn thirty_slots() -> (Server, Process) {
+    let clock = clock();
+    let server = server(&clock, &HOSTS, &seeds::patient(UUID, 30));
+    let process = Process::start(&server, &clock);
+    assert_eq!(process.settle().await, []);
+    assert_accepted(&server, 30, &HOSTS);
+    (server, process)
+}
+
+fn slots(server: &Server) -> Vec<Reservation> {
+    server.all().unwrap()
+}
+
+fn braked(slot: &Reservation) -> Option<&Condition> {
+    find(&slot.status.as_ref()?.conditions, BRAKED)
+}
+
+/// How many slots say that the brake holds them back, after everything was looked at once more.
+async fn held_back(server: &Server, process: &Process) -> usize {
+    process.wake_everything();
+    assert_eq!(process.settle().await, []);
+    slots(server).iter().filter(|slot| braked(slot).is_some()).count()
+}
+
+async fn after(time: Duration, process: &Process) {
+    tokio::time::sleep(time).await;
+    process.wake_everything();
+    assert_eq!(process.settle().await, []);
+}
+
+async fn lose(server: &Server, process: &Process, hosts: &[&str]) {
+    for host in hosts {
+        server.delete::<Hypervisor>(host).unwrap();
+    }
+    assert_eq!(process.settle().await, []);
+    after(GRACE, process).await;
+}
+
+fn annotate(server: &Server, until: &str) {
+    let patch = json!({ "metadata": { "annotations": { labels::CONFIRM_DISRUPTION: until } } });
+    server.edit::<Knowledge>(names::FLAVOR_GROUPS, &patch).unwrap();
+}
+
+fn on_hosts(server: &Server) -> usize {
+    slots_and_hosts(server).iter().filter(|(_, host)| host.is_some()).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn d14_a_cluster_full_of_vanished_hosts_moves_nothing_and_says_so_once() {
+    let (server, process) = thirty_slots().await;
+    let before = slots_and_hosts(&server);
+    lose(&server, &process, &["node1", "node2", "node3"]).await;
+    assert_eq!(slots_and_hosts(&server), before, "not even the first twenty");
+    let all = slots(&server);
+    for slot in &all {
+        let condition = braked(slot).expect("it says that it is held back");
+        assert_eq!((condition.status.as_str(), condition.reason.as_str()), ("True", "HostMissing"));
+        let text = "at least 21 of 30 slots of zone eu-test-1a would be moved or deleted within 10 minutes, and only 20 \
+                    may be; nothing is done before the cause has gone or somebody confirms: kubectl annotate --overwrite \
+                    knowledge flavor-groups reservations.cortex.cloud/confirm-disruption=";
+        assert!(condition.message.starts_with(text), "{condition:?}");
+        assert!(is_ready(&slot.status.as_ref().unwrap().conditions), "it counts as it is");
+    }
+    assert_eq!(ready(&server).reason, "Accepted");
+    process.settle_for_good().await;
+    after(WINDOW * 3, &process).await;
+    assert_eq!(slots_and_hosts(&server), before, "time alone is no reason");
+}
+
+#[tokio::test(start_paused = true)]
+async fn d14_when_the_hosts_are_back_nothing_is_left_of_the_stop() {
+    let (server, process) = thirty_slots().await;
+    lose(&server, &process, &["node1", "node2", "node3"]).await;
+    for (host, room) in HOSTS {
+        server.create(&seeds::host(host, room)).unwrap();
+    }
+    assert_eq!(process.settle().await, [], "the hosts wake their slots");
+    assert!(slots(&server).iter().all(|slot| braked(slot).is_none()));
+    assert_accepted(&server, 30, &HOSTS);
+    process.settle_for_good().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn d14_what_is_left_goes_on_when_enough_hosts_are_back() {
+    let (server, process) = thirty_slots().await;
+    lose(&server, &process, &["node1", "node2", "node3"]).await;
+    server.create(&seeds::host("node1", 10)).unwrap();
+    assert_eq!(held_back(&server, &process).await, 0, "twenty are missing, and twenty may be moved");
+    assert_eq!(on_hosts(&server), 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d14_a_confirmation_wakes_what_is_stopped_and_lets_it_go() {
+    let (server, process) = thirty_slots().await;
+    lose(&server, &process, &["node1", "node2", "node3"]).await;
+    annotate(&server, "2026-03-09T12:00:00Z");
+    assert_eq!(process.settle().await, []);
+    assert_eq!(on_hosts(&server), 30, "too far ahead counts as absent");
+    annotate(&server, "2026-03-01T13:00:00Z");
+    assert_eq!(process.settle().await, []);
+    assert_eq!(on_hosts(&server), 0, "{:?}", slots_and_hosts(&server));
+    assert!(slots(&server).iter().all(|slot| braked(slot).is_none()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn d14_what_is_below_the_limit_moves_and_the_sum_of_ten_minutes_counts() {
+    let (server, process) = thirty_slots().await;
+    lose(&server, &process, &["node1", "node2"]).await;
+    assert_eq!(on_hosts(&server), 10, "twenty may be moved");
+    server.delete::<Hypervisor>("node3").unwrap();
+    assert_eq!(process.settle().await, []);
+    after(Duration::from_secs(590), &process).await;
+    assert_eq!((on_hosts(&server), held_back(&server, &process).await), (10, 0), "its grace is not over");
+    after(Duration::from_secs(320), &process).await;
+    assert_eq!(on_hosts(&server), 0, "the first twenty have left the window");
+}
+
+fn cores(vcpus: u64) -> Value {
+    let specs = json!({ "quota:hw_version": testing::GROUP, "capabilities:hypervisor_type": "QEMU" });
+    let flavor = json!({ "name": testing::FLAVOR, "vcpus": vcpus, "memoryMB": 480 * 1024, "diskGB": 64,
+                         "extraSpecs": specs });
+    let group = json!({ "name": testing::GROUP, "ramCoreRatio": 16384, "flavors": [flavor],
+                        "largestFlavor": flavor, "smallestFlavor": flavor });
+    json!({ "status": { "raw": { "features": [group] } } })
+}
+
+fn publish(server: &Server, status: &Value) {
+    server.edit_status::<Knowledge>(names::FLAVOR_GROUPS, status).unwrap();
+}
+
+fn mark_of_the_commitment(server: &Server) -> Option<Condition> {
+    find(&commitment(server).status.unwrap().conditions, BRAKED).cloned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn d14_flavors_that_suddenly_have_more_cores_do_not_clear_full_hosts() {
+    let (server, process) = thirty_slots().await;
+    let before = slots_and_hosts(&server);
+    publish(&server, &cores(60));
+    assert_eq!(process.settle().await, []);
+    assert_eq!(slots_and_hosts(&server), before);
+    let condition = mark_of_the_commitment(&server).expect("it says that it is held back");
+    assert_eq!(condition.reason, "SlotsOfWrongShape");
+    assert!(condition.message.starts_with("at least 21 of 30 slots of zone eu-test-1a"), "{condition:?}");
+    assert_eq!(ready(&server).reason, "Accepted", "what was promised is still there");
+    assert_eq!(process.world.scheduler.assumed(), 0);
+    process.settle_for_good().await;
+    publish(&server, &cores(30));
+    assert_eq!(process.settle().await, []);
+    assert_eq!(mark_of_the_commitment(&server), None);
+    assert_accepted(&server, 30, &HOSTS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d14_a_new_amount_that_waits_for_the_brake_is_not_left_without_a_word() {
+    let (server, process) = thirty_slots().await;
+    publish(&server, &cores(60));
+    assert_eq!(process.settle().await, []);
+    let amount = json!({ "spec": { "amount": seeds::slots(29) } });
+    server.edit::<CommittedResource>(&names::commitment(UUID), &amount).unwrap();
+    assert_eq!(process.settle().await, []);
+    let said = ready(&server);
+    assert_eq!((said.reason.as_str(), said.observed_generation), ("Reserving", Some(2)));
+    assert!(said.message.starts_with("held back by the brake: at least 21 of 30 slots"), "{said:?}");
+    assert_eq!(slots_and_hosts(&server).len(), 30, "nothing of the plan is applied");
+}
+
+#[tokio::test(start_paused = true)]
+async fn d14_both_controllers_share_one_window() {
+    let (server, process) = thirty_slots().await;
+    lose(&server, &process, &["node1"]).await;
+    assert_eq!(on_hosts(&server), 20, "ten have moved");
+    publish(&server, &cores(60));
+    assert_eq!(process.settle().await, []);
+    assert_eq!(on_hosts(&server), 20, "and twenty more would be too many");
+    assert_eq!(mark_of_the_commitment(&server).map(|mark| mark.reason).as_deref(), Some("SlotsOfWrongShape"));
+    after(WINDOW, &process).await;
+    assert_eq!(mark_of_the_commitment(&server), None, "twenty in ten minutes may be");
+}
+
+#[tokio::test(start_paused = true)]
+async fn d14_a_renamed_group_and_an_emptied_knowledge_move_nothing() {
+    let (server, process) = thirty_slots().await;
+    let before: Vec<_> = slots(&server).into_iter().map(|slot| slot.spec).collect();
+    let renamed = json!({ "name": "renamed", "ramCoreRatio": 16384, "flavors": [] });
+    for features in [json!([renamed]), json!([]), Value::Null] {
+        publish(&server, &json!({ "status": { "raw": { "features": features } } }));
+        process.settle().await;
+        after(GRACE * 2, &process).await;
+        assert_eq!(slots(&server).into_iter().map(|slot| slot.spec).collect::<Vec<_>>(), before, "{features}");
+    }
+    publish(&server, &cores(30));
+    assert_eq!(process.settle().await, []);
+    assert_accepted(&server, 30, &HOSTS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d14_the_window_is_memory_and_begins_anew_with_a_process() {
+    let (server, process) = thirty_slots().await;
+    lose(&server, &process, &["node1", "node2", "node3"]).await;
+    drop(process);
+    let clock = clock();
+    let process = Process::start(&server, &clock);
+    process.wake_everything();
+    assert_eq!(process.settle().await, []);
+    assert_eq!(held_back(&server, &process).await, 30, "the mark stays; the grace has begun anew");
+}

@@ -1,0 +1,103 @@
+//! What the brake has to be asked for (D14): every removal of a host that nobody wished. A plan that it stops is not
+//! applied; the slot stays as it is, says so, and is looked at again.
+
+use std::sync::Arc;
+
+use berth_cluster::{Asker, Disruption, Entry, ObjectKey, indexes::RESERVATION_BY_HOST, say_braked};
+use berth_core::HostName;
+use berth_crds::{
+    Reservation,
+    conditions::safety::{HOST_IN_ANOTHER_ZONE, HOST_MISSING, HOST_OVERBOOKED},
+    facts,
+};
+use berth_scheduler::{DomainNames, Scheduler};
+
+use super::ReservationController;
+use crate::{
+    error::Error,
+    facts::HostFact,
+    plan::{Revocation, Step},
+    wake::is_slot,
+};
+
+const CAUSES: [&str; 3] = [HOST_MISSING, HOST_IN_ANOTHER_ZONE, HOST_OVERBOOKED];
+
+impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
+    /// The slot as it is now if the step may be done, none if the brake holds it back.
+    pub(super) async fn unless_stopped(
+        &self,
+        key: &ObjectKey,
+        object: Arc<Reservation>,
+        step: &Step,
+        host: &HostFact,
+    ) -> Result<Option<Arc<Reservation>>, Error> {
+        let (brake, asker) = (&self.parts.brake, Asker::of::<Reservation>(key));
+        let outcome = match step {
+            Step::Revoke(why) => self.disruption(key, &object, why).map_or(Ok(()), |plan| {
+                let demand = self.demand(&plan);
+                brake.ask(&asker, &plan, demand)
+            }),
+            _ => {
+                brake.over(&asker);
+                Ok(())
+            }
+        };
+        // While a host is missing, and its grace is not over, the mark of a former process is not taken back.
+        let undecided = *step == Step::Nothing && matches!(host, HostFact::Missing(..));
+        if *step == Step::Frozen || undecided {
+            return Ok(Some(object));
+        }
+        let (stopped, now) = (outcome.err(), self.parts.clock.now());
+        let said = say_braked(&self.parts.reservations, key, object, &CAUSES, stopped.as_ref(), now).await?;
+        Ok(stopped.is_none().then_some(said))
+    }
+
+    /// What the revocation disturbs; a person who clears a host has wished it, and whoever evicts a slot has asked.
+    fn disruption(&self, key: &ObjectKey, object: &Reservation, why: &Revocation) -> Option<Disruption> {
+        let cause = match why {
+            Revocation::Cleared | Revocation::Oversubscribed(..) => return None,
+            Revocation::HostGone(..) | Revocation::NoSuchHost(_) => HOST_MISSING,
+            Revocation::WrongZone(..) => HOST_IN_ANOTHER_ZONE,
+            Revocation::Overbooked(..) => HOST_OVERBOOKED,
+        };
+        let others = self.lost_together(key, object, why).into_iter().map(|entry| entry.key);
+        let slots = [key.clone()].into_iter().chain(others).collect();
+        Some(Disruption { zone: zone(object).to_owned(), cause, slots })
+    }
+
+    /// The other slots of the commitment on a host that has gone: they lose it in the same look (U36).
+    pub(super) fn lost_together(
+        &self,
+        key: &ObjectKey,
+        object: &Reservation,
+        why: &Revocation,
+    ) -> Vec<Entry<Reservation>> {
+        let Revocation::HostGone(host, _) = why else { return Vec::new() };
+        let slot = facts::slot(object);
+        let mut others = self.on_host(host);
+        others.retain(|other| other.key.cluster == key.cluster && other.key != *key);
+        others.retain(|other| facts::slot(&other.object).commitment == slot.commitment);
+        others
+    }
+
+    fn on_host(&self, host: &HostName) -> Vec<Entry<Reservation>> {
+        let mut entries = self.store().select(&RESERVATION_BY_HOST, host.as_str());
+        entries
+            .retain(|entry| is_slot(&entry.object) && entry.object.spec.target_host.as_deref() == Some(host.as_str()));
+        entries
+    }
+
+    /// When hosts have vanished, all slots of the zone on all hosts that are missing: a zone of which nothing is left must
+    /// not lose as many as the brake lets through.
+    fn demand(&self, plan: &Disruption) -> impl Iterator<Item = ObjectKey> {
+        let missing = if plan.cause == HOST_MISSING { self.missing.all() } else { Vec::new() };
+        let slots = missing.into_iter().flat_map(|host| self.on_host(&host));
+        let concerned =
+            slots.filter(|entry| zone(&entry.object) == plan.zone && self.parts.freezer.slot(&entry.object).is_none());
+        concerned.map(|entry| entry.key)
+    }
+}
+
+fn zone(object: &Reservation) -> &str {
+    object.spec.availability_zone.as_deref().unwrap_or_default()
+}

@@ -1,0 +1,139 @@
+//! What is logged, while the process runs. It decides what may be asked for; who may ask is decided by the process, and the
+//! next start begins with what the command line says.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tracing_subscriber::EnvFilter;
+
+use crate::error::TelemetryError;
+use crate::logs::Level;
+
+/// The word for what was shown at the start.
+pub const RESET: &str = "reset";
+
+/// Puts a filter in place of the one in use; false when there is nobody any more who logs.
+type Reload = dyn Fn(EnvFilter) -> bool + Send + Sync;
+
+/// Shows and changes what is logged. Clones are about the same log.
+#[derive(Clone)]
+pub struct Verbosity {
+    state: Arc<State>,
+}
+
+struct State {
+    /// What was shown at the start.
+    first: Shown,
+    now: Mutex<Shown>,
+    reload: Box<Reload>,
+}
+
+/// What is shown: in the words of whoever asked for it, and for the filter.
+#[derive(Clone)]
+pub(crate) struct Shown {
+    pub(crate) words: String,
+    pub(crate) directives: String,
+}
+
+impl fmt::Debug for Verbosity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Verbosity").field("now", &self.now()).finish_non_exhaustive()
+    }
+}
+
+impl Verbosity {
+    pub(crate) fn new(first: Shown, reload: impl Fn(EnvFilter) -> bool + Send + Sync + 'static) -> Self {
+        let now = Mutex::new(first.clone());
+        Self { state: Arc::new(State { first, now, reload: Box::new(reload) }) }
+    }
+
+    /// What is shown: a level, or levels per module.
+    pub fn now(&self) -> String {
+        self.state.now.lock().unwrap_or_else(PoisonError::into_inner).words.clone()
+    }
+
+    /// Shows a level, levels per module as `RUST_LOG` has them, or what was shown at the start. Says what is shown then;
+    /// after an error nothing has changed.
+    pub fn change(&self, wanted: &str) -> Result<String, TelemetryError> {
+        let mut now = self.state.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = if wanted == RESET { self.state.first.clone() } else { Shown::read(wanted)? };
+        if !(self.state.reload)(shown.filter()?) {
+            return Err(TelemetryError::LogsGone);
+        }
+        let before = std::mem::replace(&mut *now, shown.clone()).words;
+        tracing::warn!(before, now = shown.words, "somebody has changed what is logged");
+        Ok(shown.words)
+    }
+}
+
+impl Shown {
+    /// A single word has to be a level; the filter would take any other for the name of a module.
+    fn read(wanted: &str) -> Result<Self, TelemetryError> {
+        let unknown = || TelemetryError::LogLevelNow { found: wanted.to_owned() };
+        let directives = match Level::from_flag(wanted) {
+            Ok(level) => level.directives().to_owned(),
+            Err(_) if wanted.contains('=') => wanted.to_owned(),
+            Err(_) => return Err(unknown()),
+        };
+        let words = Level::from_flag(wanted).map_or_else(|_| wanted.to_owned(), |level| level.to_string());
+        let shown = Self { words, directives };
+        shown.filter().map_err(|_| unknown())?;
+        Ok(shown)
+    }
+
+    /// The filter that shows it.
+    pub(crate) fn filter(&self) -> Result<EnvFilter, TelemetryError> {
+        let found = || self.directives.clone();
+        EnvFilter::try_new(&self.directives).map_err(|source| TelemetryError::LogDirectives { found: found(), source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A verbosity, and the filters that it has put in place.
+    fn watched() -> (Verbosity, Arc<Mutex<Vec<String>>>) {
+        let first = Shown { words: "info".to_owned(), directives: "info,hyper=warn".to_owned() };
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let noted = log.clone();
+        let reload = move |filter: EnvFilter| {
+            noted.lock().unwrap().push(filter.to_string());
+            true
+        };
+        (Verbosity::new(first, reload), log)
+    }
+
+    #[test]
+    fn levels_and_levels_per_module_are_shown_and_the_start_comes_back() {
+        let (verbosity, log) = watched();
+        assert_eq!(verbosity.now(), "info");
+        for (wanted, now) in
+            [("trace", "trace"), ("WARNING", "warn"), ("warn,berth=debug", "warn,berth=debug"), (RESET, "info")]
+        {
+            assert_eq!(verbosity.change(wanted).unwrap(), now);
+            assert_eq!(verbosity.now(), now);
+        }
+        let filters = log.lock().unwrap().clone();
+        assert_eq!(filters[0], "trace");
+        assert!(filters[2].contains("berth=debug") && filters[3].contains("hyper=warn"), "{filters:?}");
+    }
+
+    #[test]
+    fn what_is_no_level_changes_nothing_and_says_what_is_one() {
+        let (verbosity, log) = watched();
+        for wanted in ["", "loud", "berth", "berth=loud", "0", "debug\nx"] {
+            let text = verbosity.change(wanted).unwrap_err().to_string();
+            assert!(text.contains("is not a log level; write error, warn, info, debug, trace"), "{wanted}: {text}");
+        }
+        assert_eq!((verbosity.now().as_str(), log.lock().unwrap().len()), ("info", 0));
+    }
+
+    #[test]
+    fn a_log_that_is_gone_is_told() {
+        let first = Shown { words: "info".to_owned(), directives: "info".to_owned() };
+        let gone = Verbosity::new(first, |_| false);
+        assert!(matches!(gone.change("debug"), Err(TelemetryError::LogsGone)));
+        assert_eq!(gone.now(), "info");
+    }
+}
