@@ -33,8 +33,8 @@ fn too_many(change: impl FnOnce(&mut CommittedResource)) -> bool {
     broken.iter().any(|one| one.law == Law::CoresOversold)
 }
 
-fn at(second: i64) -> Option<Time> {
-    Some(Time(Timestamp::from_second(second).unwrap()))
+fn at(second: i64) -> Time {
+    Time(Timestamp::from_second(second).unwrap())
 }
 
 #[test]
@@ -43,9 +43,9 @@ fn document_20_section_19_no_10_what_counts_and_what_does_not() {
     assert!(too_many(|first| first.spec.state = CommitmentState::Pending), "no. 10 b");
     assert!(!too_many(|first| first.spec.state = CommitmentState::Planned));
     assert!(!too_many(|first| first.spec.state = CommitmentState::Superseded));
-    assert!(!too_many(|first| first.metadata.deletion_timestamp = at(0)));
-    assert!(!too_many(|first| first.spec.end_time = at(0)), "no. 10 c: the second was accepted then");
-    assert!(too_many(|first| first.spec.end_time = at(1)));
+    assert!(!too_many(|first| first.metadata.deletion_timestamp = Some(at(0))));
+    assert!(!too_many(|first| first.spec.end_time = Some(at(0))), "no. 10 c: the second was accepted then");
+    assert!(too_many(|first| first.spec.end_time = Some(at(1))));
     let say = |reason: &str| vec![condition(Status::False, reason, "")];
     assert!(!too_many(|first| first.status.as_mut().unwrap().conditions = say("expired")));
     assert!(too_many(|first| first.status.as_mut().unwrap().conditions = say("Rejected")), "what it had before");

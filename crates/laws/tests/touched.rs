@@ -61,7 +61,8 @@ fn of_cores() -> impl Strategy<Value = Change> {
             object.spec.state = CommitmentState::Planned;
         }
         if !here {
-            object.status.as_mut().unwrap().accepted_spec.as_mut().unwrap().availability_zone = "elsewhere".to_owned();
+            let accepted = object.status.as_mut().unwrap().accepted_spec.as_mut().unwrap();
+            "elsewhere".clone_into(&mut accepted.availability_zone);
         }
         object
     });

@@ -34,10 +34,9 @@ impl Classified for Error {
     fn class(&self) -> Class {
         match self {
             Self::Write(error) => error.class(),
-            Self::Scheduler(_) => Class::Later,
             Self::InDoubt => Class::Soon,
             Self::Partial(error) => error.class(),
-            Self::VmSize { .. } => Class::Later,
+            Self::Scheduler(_) | Self::VmSize { .. } => Class::Later,
         }
     }
 }

@@ -25,7 +25,9 @@ fn these(expected: &[&str], confirmed: &[&str]) -> (Vec<String>, Vec<String>) {
 async fn occupied(hosts: &[(&str, u64)], vms: &[&str]) -> Process {
     let process = begin(hosts);
     process.make(0, Some("node1"));
-    vms.iter().for_each(|vm| process.expect(0, vm));
+    for vm in vms {
+        process.expect(0, vm);
+    }
     process.run("node1", vms);
     assert_eq!(process.settle().await, []);
     let confirmed: Vec<_> = vms.iter().map(|vm| format!("{vm} on node1")).collect();
@@ -66,7 +68,7 @@ async fn document_21_section_7_1_a_vm_that_does_not_come_leaves_the_slot_when_it
     let process = occupied(&[("node1", 1)], &[]).await;
     process.expect(0, "vm");
     process.settle().await;
-    sleep(ALLOCATION_GRACE - Duration::from_secs(7)).await;
+    sleep(Duration::from_secs(ALLOCATION_GRACE.as_secs() - 7)).await;
     assert_eq!(process.look(0).await.unwrap(), Next::After(Duration::from_secs(7)));
     assert_eq!(process.vms(0), these(&["vm"], &[]));
     sleep(Duration::from_secs(7)).await;
@@ -81,7 +83,7 @@ async fn document_21_section_15_no_5_a_vm_that_ended_leaves_the_slot_after_the_g
     process.run("node1", &[]);
     assert_eq!(process.settle().await, []);
     assert_eq!(process.look(0).await.unwrap(), Next::After(GRACE));
-    sleep(GRACE - Duration::from_secs(1)).await;
+    sleep(Duration::from_secs(GRACE.as_secs() - 1)).await;
     assert_eq!(process.look(0).await.unwrap(), Next::After(Duration::from_secs(1)));
     assert_eq!(process.vms(0), these(&["vm"], &["vm on node1"]));
     sleep(Duration::from_secs(1)).await;
