@@ -10,6 +10,7 @@ mod life;
 mod nova;
 mod process;
 mod promises;
+#[allow(dead_code, reason = "the story uses the rest")]
 #[path = "../support/recorded.rs"]
 mod recorded;
 mod taking_over;
