@@ -61,7 +61,7 @@ pub struct ConfigArguments {
 /// Arguments of `berth log-level`.
 #[derive(Debug, Args)]
 pub struct LogLevelArguments {
-    /// error, warn, info, debug, trace, levels per module as in RUST_LOG, or reset for those of the start. Without it, what
+    /// error, warn, info, debug, trace, levels per module as in `RUST_LOG`, or reset for those of the start. Without it, what
     /// is shown now is told.
     pub level: Option<String>,
     /// Process id of the operator: 1 in its container.

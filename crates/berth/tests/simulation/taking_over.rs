@@ -21,9 +21,12 @@ use crate::{
 const OLD_DATA: [&str; 2] =
     ["slot_unmarked: ", "slot_orphaned: home/commitment-6b0f3a52-9d41-4c7e-8a15-000000000024-0: "];
 
+/// An object as it was written.
+type State = (Happened, Arc<Value>);
+
 /// Every state of every object, as it was written.
 #[derive(Clone, Default)]
-struct History(Arc<Mutex<Vec<(Happened, Arc<Value>)>>>);
+struct History(Arc<Mutex<Vec<State>>>);
 
 impl History {
     fn of(server: &Server) -> Self {

@@ -51,7 +51,7 @@ fn expected(cause: &StatusCause) -> String {
     let Some((kind, rest)) = message.split_once(": ").filter(|(kind, _)| kind.ends_with(" value")) else {
         return message.to_owned();
     };
-    let words = rest.strip_prefix('"').map_or_else(|| after_value(rest), after_text);
+    let words = rest.strip_prefix('"').map_or_else(|| Some(after_value(rest)), after_text);
     match words {
         Some(words) if kind == "Invalid value" => words.to_owned(),
         Some(words) => format!("{kind}; {words}"),
@@ -60,9 +60,9 @@ fn expected(cause: &StatusCause) -> String {
 }
 
 /// What follows a value that is no text. Where the server leaves the value out, that is everything.
-fn after_value(rest: &str) -> Option<&str> {
+fn after_value(rest: &str) -> &str {
     let value = rest.split_once(": ").filter(|(value, _)| serde_json::from_str::<Value>(value).is_ok());
-    Some(value.map_or(rest, |(_, words)| words))
+    value.map_or(rest, |(_, words)| words)
 }
 
 /// What follows a text in quotes, in which quotes and backslashes are escaped.
@@ -78,11 +78,8 @@ fn after_text(text: &str) -> Option<&str> {
 
 /// The value at a field such as `spec.groups[0].trait` or `spec.quota[key]`.
 fn at<'v>(data: &'v Value, field: &str) -> Option<&'v Value> {
-    let steps = field.split(['.', '[', ']']).filter(|step| !step.is_empty());
-    steps.fold(Some(data), |value, step| {
-        let value = value?;
-        value.get(step).or_else(|| value.get(step.parse::<usize>().ok()?))
-    })
+    let mut steps = field.split(['.', '[', ']']).filter(|step| !step.is_empty());
+    steps.try_fold(data, |value, step| value.get(step).or_else(|| value.get(step.parse::<usize>().ok()?)))
 }
 
 fn cut(text: &str) -> String {

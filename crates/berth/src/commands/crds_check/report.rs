@@ -62,10 +62,10 @@ impl Report {
         let kinds = self.checked.iter().filter(|one| one.in_force != Ok(true)).count();
         let mut text = format!("{} checked, {} would be refused", counted(objects, "object"), refused);
         if untried > 0 {
-            text += &format!("; nothing is known about {}", counted(untried, "object"));
+            text.extend([format!("; nothing is known about {}", counted(untried, "object"))]);
         }
         if kinds > 0 {
-            text += &format!("; {} could not be checked against our rules", counted(kinds, "kind"));
+            text.extend([format!("; {} could not be checked against our rules", counted(kinds, "kind"))]);
         }
         text
     }
@@ -130,17 +130,17 @@ pub(super) fn text(report: &Report) -> String {
         for Finding { kind, cluster, name, field, found, expected, advice } in one.findings() {
             let found = if found.is_empty() { "nothing" } else { found };
             let field = if field.is_empty() { "object" } else { field };
-            text += &format!("{kind} {cluster}/{name}\n  {field} is {found}: {expected}\n  to do: {advice}\n");
+            text.extend([format!("{kind} {cluster}/{name}\n  {field} is {found}: {expected}\n  to do: {advice}\n")]);
         }
         for untried in one.tried.iter().flat_map(|tried| &tried.untried) {
-            text += &format!("{} {}/{}\n  not checked: {}\n", one.kind, one.cluster, untried.name, untried.why);
+            text.extend([format!("{} {}/{}\n  not checked: {}\n", one.kind, one.cluster, untried.name, untried.why)]);
         }
         if let Some(trouble) = one.trouble() {
-            text += &format!("{} objects of cluster {}\n  not checked: {trouble}\n", one.kind, one.cluster);
+            text.extend([format!("{} objects of cluster {}\n  not checked: {trouble}\n", one.kind, one.cluster)]);
         }
     }
     if report.is_good() {
-        text += &format!("{}.\n", report.summary());
+        text.extend([format!("{}.\n", report.summary())]);
     }
     text
 }
