@@ -79,8 +79,6 @@ fn until_over(end: Timestamp, now: Timestamp) -> Option<Duration> {
 
 fn says(after: &Facts, decided: &Decided) -> Option<Says> {
     match &decided.plan.course {
-        // It was set free meanwhile, which has woken it.
-        Course::Frozen(_) => None,
         Course::Planned => Some(Says::no(Reason::Planned, texts::NOT_YET_ACTIVE)),
         Course::Over(state) => Some(Says::no(Reason::Inactive(over(*state)), texts::NO_LONGER_ACTIVE)),
         Course::Deleting => releasing(after),
@@ -100,7 +98,8 @@ fn says(after: &Facts, decided: &Decided) -> Option<Says> {
         Course::Refused { text, retry, .. } => {
             Some(Says::no(if *retry { Reason::Reserving } else { Reason::Rejected }, text.as_str()))
         }
-        Course::RolledBack | Course::Settled => None,
+        // One that was frozen is set free here, which has woken it.
+        Course::Frozen(_) | Course::RolledBack | Course::Settled => None,
         Course::NoCapacity { message, detail } => {
             Some(Says::no(Reason::Reserving, *message).detailed(Some(detail.clone())))
         }

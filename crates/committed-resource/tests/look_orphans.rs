@@ -110,7 +110,7 @@ impl Scene {
 async fn u49_slots_of_a_commitment_that_a_backup_lacks_are_deleted_after_the_grace() {
     let scene = restored(3);
     scene.after(Duration::ZERO).await;
-    scene.after(GRACE - Duration::from_secs(1)).await;
+    scene.after(GRACE.saturating_sub(Duration::from_secs(1))).await;
     assert_eq!(scene.slots().len(), 3);
     scene.after(Duration::from_secs(1)).await;
     assert_eq!(scene.slots().len(), 0);
@@ -127,7 +127,7 @@ async fn u49_a_commitment_that_comes_back_keeps_its_slots_and_the_grace_begins_a
     assert_eq!(scene.slots().len(), 1);
     scene.server.delete::<CommittedResource>(&names::commitment(GONE)).unwrap();
     scene.settle().await;
-    scene.after(GRACE - Duration::from_secs(1)).await;
+    scene.after(GRACE.saturating_sub(Duration::from_secs(1))).await;
     assert_eq!(scene.slots().len(), 1, "it is missed since a moment ago");
     scene.after(Duration::from_secs(1)).await;
     assert_eq!(scene.slots().len(), 0);
@@ -157,7 +157,7 @@ async fn u49_while_commitments_cannot_be_read_nothing_is_deleted_and_no_time_pas
     scene.after(GRACE * 3).await;
     assert_eq!(scene.slots().len(), 1);
     failing(commitments, &home, None);
-    scene.after(GRACE / 2 - Duration::from_secs(1)).await;
+    scene.after((GRACE / 2).saturating_sub(Duration::from_secs(1))).await;
     assert_eq!(scene.slots().len(), 1);
     scene.after(Duration::from_secs(1)).await;
     assert_eq!(scene.slots().len(), 0);

@@ -47,7 +47,7 @@ pub fn plan(facts: &Facts, delays: Delays) -> Course {
         _ if facts.untouchable => Course::Wait(delays.retry),
         Err(_) => Course::Wait(delays.retry),
         Ok((time, whole)) if *time >= delays.grace => Course::Delete(whole.clone()),
-        Ok((time, _)) => Course::Wait(delays.grace - *time),
+        Ok((time, _)) => Course::Wait(delays.grace.saturating_sub(*time)),
     }
 }
 
