@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use berth_crds::{
-    CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Reservation, Time, generate, names,
-};
+use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Reservation, Time, generate, names};
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
