@@ -93,7 +93,9 @@ impl CoresBook {
         let settled = ledger.settle(|key| self.commitments.in_doubt(key));
         let verdict = ledger.take(key, claim, &self.shown(&claim.place, now));
         drop(ledger);
-        settled.iter().for_each(|place| self.wake_waiting(place, key));
+        for place in &settled {
+            self.wake_waiting(place, key);
+        }
         verdict
     }
 
@@ -108,7 +110,9 @@ impl CoresBook {
             return lock(&self.ledger).doubt(key);
         }
         let place = lock(&self.ledger).end(key);
-        place.iter().for_each(|place| self.wake_waiting(place, key));
+        if let Some(place) = place {
+            self.wake_waiting(&place, key);
+        }
     }
 
     fn wake_waiting(&self, place: &Place, except: &ObjectKey) {

@@ -61,6 +61,9 @@ impl Queue {
     }
 }
 
+/// Asks for looks at these objects.
+pub type WakeKeys = Arc<dyn Fn(&[ObjectKey]) + Send + Sync>;
+
 /// What one process has in memory. Clones share it.
 #[derive(Clone)]
 pub struct World {
@@ -133,7 +136,7 @@ impl World {
     }
 
     /// Asks for looks at commitments.
-    pub fn wake_commitments(&self) -> Arc<dyn Fn(&[ObjectKey]) + Send + Sync> {
+    pub fn wake_commitments(&self) -> WakeKeys {
         let queue = self.commitments.clone();
         Arc::new(move |keys: &[ObjectKey]| queue.wake_all(keys.iter().cloned()))
     }

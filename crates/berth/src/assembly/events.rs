@@ -74,7 +74,9 @@ impl Queues {
     }
 
     pub(super) fn wake_commitments(&self, keys: &[ObjectKey]) {
-        keys.iter().for_each(|key| self.commitments.wake(key));
+        for key in keys {
+            self.commitments.wake(key);
+        }
     }
 }
 
