@@ -36,7 +36,7 @@ fn names(seen: &Seen) -> Vec<String> {
     seen.reservations
         .iter()
         .filter(|one| one.spec.committed_resource_reservation.is_none())
-        .map(|r| r.name_any())
+        .map(ResourceExt::name_any)
         .collect()
 }
 

@@ -18,7 +18,9 @@ fn server(clock: &Arc<dyn Clock>, total: u64, commitments: &[CommittedResource])
     let server = Server::new(clock.clone());
     server.create(&seeds::flavor_groups(clock.now())).unwrap();
     server.create(&seeds::capacity(testing::ZONE, total)).unwrap();
-    commitments.iter().for_each(|commitment| drop(server.create(commitment).unwrap()));
+    for commitment in commitments {
+        server.create(commitment).unwrap();
+    }
     server
 }
 
@@ -100,7 +102,8 @@ async fn document_20_section_19_no_10a_of_two_for_one_headroom_one_is_accepted_a
 
 #[tokio::test(start_paused = true)]
 async fn cores_that_others_give_up_go_to_who_waits() {
-    let gives_up: [(&str, fn(&Server)); 5] = [
+    type Act = fn(&Server);
+    let gives_up: [(&str, Act); 5] = [
         ("deleted", |server| server.delete::<CommittedResource>(&names::commitment("uuid-1")).unwrap()),
         ("smaller", |server| edit(server, "uuid-1", &json!({ "amount": "40" }))),
         ("elsewhere", |server| edit(server, "uuid-1", &json!({ "availabilityZone": seeds::OTHER_ZONE }))),

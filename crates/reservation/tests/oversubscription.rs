@@ -1,7 +1,6 @@
 //! Looks at hosts that hold more than they have, together with the looks at their slots.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
-#[allow(dead_code, reason = "each test file uses a part")]
 mod support;
 
 use std::{sync::Arc, time::Duration};
@@ -137,7 +136,7 @@ async fn shrunk() -> Hosts {
 async fn document_21_section_10_after_the_grace_one_slot_leaves_a_host_that_has_shrunk_and_finds_another() {
     let hosts = shrunk().await;
     assert_eq!(hosts.shown(), too_many(1));
-    sleep(PATIENCE - Duration::from_secs(1)).await;
+    sleep(PATIENCE.saturating_sub(Duration::from_secs(1))).await;
     assert_eq!(hosts.look("node1").await.unwrap(), Next::After(Duration::from_secs(1)));
     assert_eq!(hosts.writes(), [""; 0]);
     sleep(INTERVAL).await;
@@ -171,7 +170,7 @@ async fn section_15_no_12_as_many_slots_as_are_needed_leave_in_one_look() {
 #[tokio::test(start_paused = true)]
 async fn a_violation_that_is_over_by_itself_begins_a_new_grace_the_next_time() {
     let hosts = shrunk().await;
-    sleep(PATIENCE - INTERVAL).await;
+    sleep(PATIENCE.saturating_sub(INTERVAL)).await;
     hosts.resize("node1", 2);
     assert_eq!(hosts.look("node1").await.unwrap(), Next::Done);
     assert_eq!(hosts.shown(), [""; 0]);

@@ -29,7 +29,9 @@ fn wrong(number: u64) -> Value {
 fn crowd() -> Server {
     let server = server();
     (0..MANY).for_each(|number| drop(server.create(&testing::slot("uuid-1", number)).unwrap()));
-    [MANY, MANY + 1].into_iter().for_each(|number| drop(server.create_raw(wrong(number)).unwrap()));
+    for number in [MANY, MANY + 1] {
+        server.create_raw(wrong(number)).unwrap();
+    }
     server
 }
 

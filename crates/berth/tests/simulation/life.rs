@@ -254,7 +254,7 @@ fn flight(host: &str, random: &mut Random) -> Reservation {
     let data = spec.in_flight_reservation.get_or_insert_default();
     let intents = ["create", "live_migration", "resize"];
     data.vm_id = Some(format!("vm-{}", 1 + random.below(20)));
-    data.intent = intents[random.below(intents.len())].to_owned();
+    intents[random.below(intents.len())].clone_into(&mut data.intent);
     flight
 }
 

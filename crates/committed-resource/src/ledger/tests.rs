@@ -131,7 +131,7 @@ impl Life {
         match step {
             // The controller looks at no object whose last write it does not know.
             Step::Decide(one, cores) if !self.written.contains_key(&key(*one)) => {
-                self.decide(&key(*one), *cores, total)
+                self.decide(&key(*one), *cores, total);
             }
             Step::Lands(one) => self.ends(&key(*one), true, false),
             Step::Fails(one) => self.ends(&key(*one), false, false),

@@ -35,8 +35,8 @@ fn rejected(facts: Facts) -> Facts {
     Facts { ready: Some(said(ConditionStatus::False, Reason::Rejected, "", 10)), ..facts }
 }
 
-fn with_slots(mut facts: Facts, slots: Vec<Slot>) -> Facts {
-    facts.holdings.values_mut().for_each(|holding| holding.slots = slots.clone());
+fn with_slots(mut facts: Facts, slots: &[Slot]) -> Facts {
+    facts.holdings.values_mut().for_each(|holding| holding.slots = slots.to_vec());
     facts
 }
 
@@ -157,7 +157,7 @@ fn one_slot() -> Vec<Slot> {
 #[test]
 fn a_commitment_that_was_one_of_memory_keeps_its_slots_until_its_cores_are_accepted() {
     let was_memory = Facts { generation: 2, ..accepted(had(wanting("40"), ResourceType::Memory, "60Gi")) };
-    let facts = with_slots(was_memory, one_slot());
+    let facts = with_slots(was_memory, &one_slot());
     let plan = planned(&facts);
     assert_eq!((counts(&facts), plan.leave.len()), (Some(40), 0), "as after a change of the zone");
     let now_cores = Facts { generation: 1, ..accepted(had(facts, ResourceType::Cores, "40")) };
@@ -167,7 +167,7 @@ fn a_commitment_that_was_one_of_memory_keeps_its_slots_until_its_cores_are_accep
 
 #[test]
 fn slots_that_no_accepted_spec_asks_for_are_given_up_at_once() {
-    let plan = planned(&with_slots(wanting("40"), one_slot()));
+    let plan = planned(&with_slots(wanting("40"), &one_slot()));
     assert_eq!((plan.leave.len(), plan.finalizer), (1, Finalizer::Add), "until they have gone it must not go (U50)");
 }
 
@@ -175,7 +175,7 @@ fn slots_that_no_accepted_spec_asks_for_are_given_up_at_once() {
 fn document_20_section_8_3_refused_cores_leave_the_accepted_memory_as_it_is() {
     let memory = Spec { end: None, ..spec("60Gi") };
     let facts = Facts { accepted: Some(memory), has_finalizer: true, ..rejected(wanting("400")) };
-    let kept = planned(&with_slots(facts.clone(), one_slot()));
+    let kept = planned(&with_slots(facts.clone(), &one_slot()));
     assert_eq!((kept.course.clone(), kept.leave.len(), kept.slots.kept.len()), (Course::RolledBack, 0, 1));
     let lost = planned(&facts);
     assert_eq!(lost.slots.create.len(), 1, "and keep it up");
@@ -185,7 +185,7 @@ fn document_20_section_8_3_refused_cores_leave_the_accepted_memory_as_it_is() {
 fn refused_memory_after_accepted_cores_is_no_slot_of_a_few_bytes() {
     let mut facts = had(rejected(facts("600Gi", vec![])), ResourceType::Cores, "40");
     facts.has_finalizer = true;
-    let plan = planned(&with_slots(facts, one_slot()));
+    let plan = planned(&with_slots(facts, &one_slot()));
     assert_eq!((plan.course.clone(), plan.leave.len(), plan.slots.is_empty()), (Course::RolledBack, 1, true));
 }
 

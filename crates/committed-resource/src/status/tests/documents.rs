@@ -84,7 +84,8 @@ fn document_20_section_8_1_what_allow_rejection_means() {
     let no_group = |facts: &mut Facts| facts.spec.group = "none".into();
     let invalid = |facts: &mut Facts| facts.spec.uuid = "x".into();
     let unreadable = |facts: &mut Facts| facts.groups = Err("no".to_owned());
-    let table: [(&str, &dyn Fn(&mut Facts), [Reason; 2]); 4] = [
+    type Change<'c> = &'c dyn Fn(&mut Facts);
+    let table: [(&str, Change<'_>, [Reason; 2]); 4] = [
         ("insufficient capacity: ", &no_room, [Rejected, Reserving]),
         ("flavor group not found: none", &no_group, [Rejected, Reserving]),
         ("unexpected commitment format", &invalid, [Rejected, Rejected]),

@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, slice};
 
 use berth_core::{Bytes, ClusterName, Cores, HostName, Resources};
 
@@ -96,9 +96,9 @@ fn document_21_section_11_2_row_7_with_section_15_no_9_all_of_a_vm_that_has_land
 #[test]
 fn document_21_section_11_2_row_8_with_u3_a_vm_on_another_host_has_landed_unless_it_was_there_before() {
     let own = flight("i1", "node-a");
-    assert_eq!(deleted(&facts(&[own.clone()], &["node-c"])), ["i1"], "Nova took another host");
+    assert_eq!(deleted(&facts(slice::from_ref(&own), &["node-c"])), ["i1"], "Nova took another host");
     let migrating = Flight { listed_first: Some(hosts(&["node-c"])), ..own.clone() };
-    assert_eq!(reason(&facts(&[migrating.clone()], &["node-c"])), None, "its source lists it");
+    assert_eq!(reason(&facts(slice::from_ref(&migrating), &["node-c"])), None, "its source lists it");
     assert_eq!(deleted(&facts(&[migrating], &["node-c", "node-a"])), ["i1"], "both list it for a while");
     let unseen = Flight { listed_first: None, ..own };
     assert_eq!(reason(&facts(&[unseen], &["node-c"])), None, "nobody knows where it was");
