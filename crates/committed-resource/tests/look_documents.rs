@@ -148,7 +148,7 @@ async fn document_20_section_19_no_2_and_11_the_end_comes_by_the_clock_and_leave
     expect_vm(&server, 0);
     process.settle().await;
     let Next::After(wait) = process.look().await.unwrap() else { panic!("no timer") };
-    tokio::time::sleep(wait - Duration::from_secs(2)).await;
+    tokio::time::sleep(wait.saturating_sub(Duration::from_secs(2))).await;
     process.look().await.unwrap();
     assert_eq!(told(&server).0, "Accepted", "not before the end");
     tokio::time::sleep(Duration::from_secs(2)).await;

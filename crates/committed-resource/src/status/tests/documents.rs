@@ -75,6 +75,9 @@ fn document_20_section_19_no_7_slots_that_are_being_deleted_count_neither_as_rea
     }
 }
 
+/// What somebody does to a commitment.
+type Edit<'e> = &'e dyn Fn(&mut Facts);
+
 /// A wish, and what it says when nothing fits, with and without `allowRejection`. The reason does not depend on the state,
 /// also not for an invalid spec, which rejects always (U37).
 #[test]
@@ -84,7 +87,7 @@ fn document_20_section_8_1_what_allow_rejection_means() {
     let no_group = |facts: &mut Facts| facts.spec.group = "none".into();
     let invalid = |facts: &mut Facts| facts.spec.uuid = "x".into();
     let unreadable = |facts: &mut Facts| facts.groups = Err("no".to_owned());
-    let table: [(&str, &dyn Fn(&mut Facts), [Reason; 2]); 4] = [
+    let table: [(&str, Edit<'_>, [Reason; 2]); 4] = [
         ("insufficient capacity: ", &no_room, [Rejected, Reserving]),
         ("flavor group not found: none", &no_group, [Rejected, Reserving]),
         ("unexpected commitment format", &invalid, [Rejected, Rejected]),
