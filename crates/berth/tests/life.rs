@@ -44,7 +44,19 @@ async fn commitments_of_all_sizes_and_both_groups_are_created() {
     assert_eq!(summary(&seen, "create-three"), "Accepted · 0 VMs · no expiry");
     the_slot_is_whole(&seen);
     an_event_tells(&world).await;
+    the_log_says_whose_it_is(&world);
     world.end().await;
+}
+
+/// Document 20 section 15.
+fn the_log_says_whose_it_is(world: &World) {
+    let log = world.operator().log();
+    let line = log.lines().find(|line| line.contains("commitment changed")).unwrap();
+    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    let span = &line["spans"].as_array().unwrap()[1];
+    assert_eq!(span["module"], "committed-resources");
+    assert!(span["committedResource"].as_str().unwrap().starts_with("commitment-create-"), "{line}");
+    assert!(span["greq"].as_str().unwrap().starts_with("committed-resource-"), "{line}");
 }
 
 /// What the laws do not look at.

@@ -18,7 +18,7 @@ use berth_crds::{
 use berth_scheduler::{DomainNames, PipelineChoice, Scheduler, SchedulerError, WakeSlots, pipeline_for};
 use berth_telemetry::{clock::Clock, ids::FreshIds};
 use kube::{Resource, ResourceExt};
-use tracing::{debug, info};
+use tracing::{Instrument as _, Span, debug, field::Empty, info, info_span};
 
 use crate::{
     apply::Apply,
@@ -93,8 +93,14 @@ pub struct CommittedResourceController<S, D> {
 }
 
 impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
-    /// One look at a commitment.
+    /// One look at a commitment; its log lines say whose they are (document 20 section 15).
     pub async fn look(&self, key: ObjectKey) -> Result<Next, Error> {
+        let (name, greq) = (key.name.to_string(), Empty);
+        let span = info_span!("commitment", module = "committed-resources", committedResource = name, req = name, greq);
+        self.inspect(key).instrument(span).await
+    }
+
+    async fn inspect(&self, key: ObjectKey) -> Result<Next, Error> {
         self.settle(&key).await?;
         let _looking = self.cores.looking(&key);
         let Some(seen) = self.commitments.store().get(&key) else {
@@ -125,6 +131,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         object: &Arc<CommittedResource>,
     ) -> Result<(Decided, Result<(), Error>), Error> {
         let request_id = self.request_id(object);
+        Span::current().record("greq", request_id.as_str());
         let mut facts = self.reader().facts(key, object);
         let decided = match self.decide(&mut facts, &request_id).await {
             Ok(decided) => self.counted(key, decided),

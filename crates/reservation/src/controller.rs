@@ -26,7 +26,7 @@ use berth_scheduler::{
 };
 use berth_telemetry::{clock::Clock, ids::FreshIds};
 use kube::{Resource, ResourceExt};
-use tracing::{debug, info};
+use tracing::{Instrument as _, Span, debug, field::Empty, info, info_span};
 
 use crate::{
     departures::Departures,
@@ -113,8 +113,13 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         self.evictions.clone()
     }
 
-    /// One look at a slot.
+    /// One look at a slot; its log lines say whose they are (document 21 section 3).
     pub async fn look(&self, key: ObjectKey) -> Result<Next, Error> {
+        let span = info_span!("slot", module = "committed-resources", req = &*key.name, greq = Empty);
+        self.inspect(key).instrument(span).await
+    }
+
+    async fn inspect(&self, key: ObjectKey) -> Result<Next, Error> {
         self.settle(&key).await?;
         let object = self.store().get(&key).filter(|object| is_slot(object));
         let Some(object) = object else {
@@ -125,6 +130,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
             self.parts.brake.over(&Asker::of::<Reservation>(&key));
             return Ok(Next::Done);
         };
+        Span::current().record("greq", given_request_id(&object));
         let facts = self.read(&key, &object);
         let Plan { step, again } = plan(&facts, self.parts.settings.delays);
         if step != Step::Place {
@@ -319,8 +325,8 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     }
 
     fn request_id(&self, object: &Reservation) -> String {
-        let given = object.annotations().get(labels::CREATOR_REQUEST_ID).filter(|id| !id.is_empty());
-        given.cloned().unwrap_or_else(|| format!("committed-resource-{}", self.parts.ids.fresh()))
+        let given = given_request_id(object).map(str::to_owned);
+        given.unwrap_or_else(|| format!("committed-resource-{}", self.parts.ids.fresh()))
     }
 
     fn created(&self, uuid: &str) -> i64 {
@@ -400,6 +406,11 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         let event = Event { kind, reason: reason.to_owned(), action: "Place".to_owned(), note };
         self.parts.events.publish(&key.cluster, &object.object_ref(&()), event);
     }
+}
+
+fn given_request_id(object: &Reservation) -> Option<&str> {
+    let given = object.annotations().get(labels::CREATOR_REQUEST_ID);
+    given.map(String::as_str).filter(|id| !id.is_empty())
 }
 
 fn nameless() -> Says {

@@ -160,13 +160,14 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
 
     /// The VM has arrived in this slot: the others do not expect it any more, in spec and status (sections 7.3 and 15 no.
     /// 22). One on another host that still lists the VM, which is migrating, would over-book that host: it gives the VM up
-    /// by itself when that has left.
+    /// by itself when that has left. Frozen slots are left as they are (U57).
     async fn leave_elsewhere(&self, key: &ObjectKey, object: &Reservation, vm: &VmId) -> Result<(), Error> {
         let here = object.status.as_ref().and_then(|status| status.host.as_deref());
         let hosts = self.parts.hypervisors.select(&HYPERVISOR_BY_VM, vm.as_str());
         let elsewhere = |host: &str| Some(host) != here && hosts.iter().any(|listing| &*listing.key.name == host);
         let others: Vec<_> = self.others_expecting(key, vm.as_str()).collect();
-        for Entry { key, object } in others {
+        for Entry { key, object } in others.into_iter().filter(|other| self.parts.freezer.slot(&other.object).is_none())
+        {
             let slot = facts::slot(&object);
             if !slot.target_host.iter().chain(&slot.status_host).any(|host| elsewhere(host.as_str())) {
                 self.leave(&key, vm).await?;
