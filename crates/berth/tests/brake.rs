@@ -20,6 +20,8 @@ use support::{
 /// Three slots on one host, and room elsewhere, in a zone of which one slot may be disturbed.
 async fn three_slots(uuid: &str) -> World {
     let mut world = World::without_operator().await;
+    // Those of the story before this one, which was told on the same server.
+    world.kubectl(&["delete", "events.v1.events.k8s.io", "-n", "default", "--all"]).await;
     world.create(&host("node1", 3)).await;
     world.use_keys(&json!({ "brake": { "slots": 1 } }));
     world.start().await;
