@@ -77,6 +77,9 @@ fn document_20_section_19_no_7_slots_that_are_being_deleted_count_neither_as_rea
 
 /// A wish, and what it says when nothing fits, with and without `allowRejection`. The reason does not depend on the state,
 /// also not for an invalid spec, which rejects always (U37).
+/// What is done to the facts of a row.
+type Change<'c> = &'c dyn Fn(&mut Facts);
+
 #[test]
 fn document_20_section_8_1_what_allow_rejection_means() {
     use Reason::{Rejected, Reserving};
@@ -84,7 +87,6 @@ fn document_20_section_8_1_what_allow_rejection_means() {
     let no_group = |facts: &mut Facts| facts.spec.group = "none".into();
     let invalid = |facts: &mut Facts| facts.spec.uuid = "x".into();
     let unreadable = |facts: &mut Facts| facts.groups = Err("no".to_owned());
-    type Change<'c> = &'c dyn Fn(&mut Facts);
     let table: [(&str, Change<'_>, [Reason; 2]); 4] = [
         ("insufficient capacity: ", &no_room, [Rejected, Reserving]),
         ("flavor group not found: none", &no_group, [Rejected, Reserving]),
