@@ -32,7 +32,7 @@ fn slot(server: &Server, number: u64) -> Reservation {
 
 /// A VM is expected in slot `number`.
 fn expect_vm(server: &Server, number: u64) {
-    let vm = json!({ "creationTimestamp": "2026-03-01T08:00:00Z", "resources": { "memory": "480Gi", "cpu": "30" } });
+    let vm = json!({ "creationTimestamp": "2026-03-01T12:00:00Z", "resources": { "memory": "480Gi", "cpu": "30" } });
     let change = json!({ "spec": { "committedResourceReservation": { "allocations": { "vm-1": vm } } } });
     server.edit::<Reservation>(&seeds::slot_name(UUID, number), &change).unwrap();
 }
