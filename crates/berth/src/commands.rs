@@ -15,6 +15,7 @@ mod next;
 mod output;
 mod reasons;
 #[cfg(test)]
+#[path = "commands/tests/scene.rs"]
 mod scene;
 mod schedule;
 mod similar;

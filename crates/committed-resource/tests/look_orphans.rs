@@ -20,7 +20,7 @@ use berth_telemetry::{
 };
 use berth_testkit::{Queue, Server, World, seeds};
 use serde_json::json;
-use support::{brake, clock};
+use support::clock;
 use tokio_util::sync::CancellationToken;
 
 const GONE: &str = "uuid-gone";
@@ -42,7 +42,7 @@ fn controller(world: &World, clock: &Arc<dyn Clock>, routes: Routes, freeze: con
         commitments: stores.commitments.clone(),
         routes,
         freezer: Freezer::new(freeze, stores.commitments.clone(), stores.reservations.clone()),
-        brake: brake(world, clock),
+        brake: world.brake(clock).unwrap(),
         clock: clock.clone(),
         events: Events::new(&world.clusters, None, events, CancellationToken::new()).0,
         delays: Delays { grace: GRACE, retry: Duration::from_secs(60) },

@@ -16,7 +16,7 @@ use berth_telemetry::{
 };
 use berth_testkit::{Fault, Queue, Verb, seeds};
 use serde_json::json;
-use support::{Process, UUID, begin, brake, name, path};
+use support::{Process, UUID, begin, name, path};
 use tokio::time::sleep;
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -51,7 +51,7 @@ async fn hosts(rooms: &[(&str, u64)], slots: &[&str], settings: Settings) -> Hos
         hypervisors: world.stores.hypervisors.clone(),
         view: world.scheduler.clone(),
         freezer: Freezer::new(Freeze::default(), world.stores.commitments.clone(), world.stores.reservations.clone()),
-        brake: brake(world, &clock),
+        brake: world.brake(&clock).unwrap(),
         evictions: process.slots.evictions(),
         metrics: OversubscriptionMetrics::register(&metrics).unwrap(),
         settings,

@@ -8,14 +8,20 @@ use std::{
 };
 
 use berth_cluster::{
-    Clusters, Kind, ObjectKey, Store, Writer,
+    Brake, BrakeParts, ClusterMetrics, Clusters, Events, Freezer, Kind, ObjectKey, Store, Writer,
     indexes::{CAPACITY_INDEXES, COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES},
     testing::{applied, deleted, filled},
 };
 use berth_core::{ClusterName, SlotKey};
 use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Reservation, facts};
 use berth_scheduler::{BuiltIn, Scheduler, Settings, WakeSlots};
+use berth_telemetry::{
+    clock::Clock,
+    config,
+    metrics::{Metrics, MetricsError},
+};
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use crate::{Event, Happened, Refusal, Server};
 
@@ -133,6 +139,25 @@ impl World {
             tell(&stores.commitments, &event)?;
         }
         Ok(())
+    }
+
+    /// The brake as it is without any configuration; what it counts and tells nobody hears.
+    pub fn brake(&self, clock: &Arc<dyn Clock>) -> Result<Brake, MetricsError> {
+        let all = ClusterMetrics::register(&Metrics::new(&[].into())?)?;
+        Ok(Brake::new(BrakeParts {
+            limit: config::Brake::default(),
+            reservations: self.stores.reservations.clone(),
+            knowledges: self.stores.knowledges.clone(),
+            clock: clock.clone(),
+            events: Events::new(&self.clusters, None, all.events, CancellationToken::new()).0,
+            metrics: all.brake,
+        }))
+    }
+
+    /// Nothing is frozen but by the annotation.
+    pub fn freezer(&self) -> Freezer {
+        let stores = &self.stores;
+        Freezer::new(config::Freeze::default(), stores.commitments.clone(), stores.reservations.clone())
     }
 
     /// Asks for looks at commitments.

@@ -4,9 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use berth_cluster::{
-    Brake, BrakeParts, Class, Classified, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Routes,
-};
+use berth_cluster::{Brake, Class, Classified, Events, FlavorGroupsCache, Next, ObjectKey, Routes};
 use berth_committed_resource::{
     CommitmentMetrics, CommittedResourceController, CoresBook, Delays, Error, Limits, Pace, Settings,
     wake as commitment_wake,
@@ -17,7 +15,6 @@ use berth_reservation::{Parts, ReservationController, ReservationMetrics, wake a
 use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
 use berth_telemetry::{
     clock::{Clock, TokioClock},
-    config,
     ids::FreshIds,
     metrics::Metrics,
 };
@@ -77,7 +74,7 @@ impl Process {
         let world = World::new(server);
         wake_commitments(&world);
         wake_slots(&world);
-        let brake = brake(&world, clock);
+        let brake = world.brake(clock).unwrap();
         let commitments = commitments(&world, clock, brake.clone());
         let slots = slots(&world, clock, brake);
         world.list().unwrap();
@@ -232,7 +229,7 @@ fn commitments(
         routes: Routes::home_only(),
         ids: FreshIds::counted(),
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
-        freezer: freezer(world),
+        freezer: world.freezer(),
         brake,
         scheduler: world.scheduler.clone(),
         domain_names: NoDomainNames,
@@ -251,7 +248,7 @@ fn commitments(
             stores.commitments.clone(),
             stores.capacities.clone(),
             Routes::home_only(),
-            freezer(world),
+            world.freezer(),
             world.wake_commitments(),
         )),
     }
@@ -266,7 +263,7 @@ fn slots(world: &World, clock: &Arc<dyn Clock>, brake: Brake) -> ReservationCont
         routes: Routes::home_only(),
         ids: FreshIds::counted(),
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
-        freezer: freezer(world),
+        freezer: world.freezer(),
         brake,
         scheduler: world.scheduler.clone(),
         domain_names: NoDomainNames,
@@ -284,22 +281,4 @@ fn slots(world: &World, clock: &Arc<dyn Clock>, brake: Brake) -> ReservationCont
         },
         wake_slots: world.wake_slots(),
     })
-}
-
-/// The brake as it is without any configuration.
-pub fn brake(world: &World, clock: &Arc<dyn Clock>) -> Brake {
-    let all = berth_cluster::ClusterMetrics::register(&Metrics::new(&[].into()).unwrap()).unwrap();
-    Brake::new(BrakeParts {
-        limit: config::Brake::default(),
-        reservations: world.stores.reservations.clone(),
-        knowledges: world.stores.knowledges.clone(),
-        clock: clock.clone(),
-        events: Events::new(&world.clusters, None, all.events, CancellationToken::new()).0,
-        metrics: all.brake,
-    })
-}
-
-/// Nothing is frozen but by the annotation.
-fn freezer(world: &World) -> Freezer {
-    Freezer::new(config::Freeze::default(), world.stores.commitments.clone(), world.stores.reservations.clone())
 }

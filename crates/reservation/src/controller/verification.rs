@@ -114,7 +114,9 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         verified: Verified,
         moved: Option<HostName>,
     ) -> Result<(), Error> {
-        let Some(object) = self.expect(key, object, &verified.drop, moved.as_ref()).await? else { return Ok(()) };
+        let Some(object) = self.write_expected(key, object, &verified.drop, moved.as_ref()).await? else {
+            return Ok(());
+        };
         for vm in &verified.fresh {
             self.leave_elsewhere(key, &object, vm).await?;
         }
@@ -136,7 +138,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     }
 
     /// Writes what the slot expects and where. Nothing when the slot has gone.
-    async fn expect(
+    async fn write_expected(
         &self,
         key: &ObjectKey,
         object: &Arc<Reservation>,
@@ -179,7 +181,9 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     async fn leave(&self, key: &ObjectKey, vm: &VmId) -> Result<(), Error> {
         self.settle(key).await?;
         let Some(object) = self.store().get(key) else { return Ok(()) };
-        let Some(object) = self.expect(key, &object, std::slice::from_ref(vm), None).await? else { return Ok(()) };
+        let Some(object) = self.write_expected(key, &object, std::slice::from_ref(vm), None).await? else {
+            return Ok(());
+        };
         let mut new = Reservation::clone(&object);
         let outcome = new.status.as_mut().and_then(|status| status.committed_resource_reservation.as_mut());
         if outcome.is_some_and(|outcome| outcome.allocations.remove(vm.as_str()).is_some()) {

@@ -3,16 +3,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use berth_cluster::{
-    Brake, BrakeParts, Class, Classified, ClusterMetrics, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Routes,
-};
+use berth_cluster::{Class, Classified, ClusterMetrics, Events, FlavorGroupsCache, Next, ObjectKey, Routes};
 use berth_core::ClusterName;
 use berth_crds::{Condition, Hypervisor, Reservation, conditions};
 use berth_reservation::{Delays, Error, Parts, ReservationController, ReservationMetrics, Settings, wake};
 use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
 use berth_telemetry::{
     clock::{Clock, TokioClock},
-    config,
     ids::FreshIds,
     metrics::Metrics,
 };
@@ -190,8 +187,8 @@ fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<Bu
         routes: Routes::home_only(),
         ids: FreshIds::counted(),
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
-        freezer: freezer(world),
-        brake: brake(world, clock),
+        freezer: world.freezer(),
+        brake: world.brake(clock).unwrap(),
         scheduler: world.scheduler.clone(),
         domain_names: NoDomainNames,
         clock: clock.clone(),
@@ -208,22 +205,4 @@ fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<Bu
         },
         wake_slots: world.wake_slots(),
     })
-}
-
-/// The brake as it is without any configuration.
-pub fn brake(world: &World, clock: &Arc<dyn Clock>) -> Brake {
-    let all = berth_cluster::ClusterMetrics::register(&Metrics::new(&[].into()).unwrap()).unwrap();
-    Brake::new(BrakeParts {
-        limit: config::Brake::default(),
-        reservations: world.stores.reservations.clone(),
-        knowledges: world.stores.knowledges.clone(),
-        clock: clock.clone(),
-        events: Events::new(&world.clusters, None, all.events, CancellationToken::new()).0,
-        metrics: all.brake,
-    })
-}
-
-/// Nothing is frozen but by the annotation.
-fn freezer(world: &World) -> Freezer {
-    Freezer::new(config::Freeze::default(), world.stores.commitments.clone(), world.stores.reservations.clone())
 }
