@@ -15,22 +15,17 @@ use berth_cluster::{ObjectKey, indexes::COMMITMENT_BY_UUID};
 use berth_telemetry::clock::{Clock, SystemClock};
 
 use super::{
-    foreseeing::Foresight,
-    looking::{self, Look, Scope},
+    foreseeing::{self, Foresight},
+    looking::Look,
     naming::{self, Called},
-    output,
 };
 use crate::{args::CommitmentArguments, error::Error};
 use facts::Facts;
 use report::Account;
 
 pub(super) fn run(arguments: &CommitmentArguments) -> Result<(), Error> {
-    let configuration = looking::configured(&arguments.clusters)?;
-    let account = looking::within(async {
-        let look = looking::look_around(&arguments.clusters, configuration, Scope::Commitments).await?;
-        explain(&look, &arguments.name, Arc::new(SystemClock)).await
-    })?;
-    output::show(arguments.output, &account, text::text)
+    let explain = async |look: &Look| explain(look, &arguments.name, Arc::new(SystemClock)).await;
+    foreseeing::show(&arguments.clusters, arguments.output, explain, text::text)
 }
 
 async fn explain(look: &Look, name: &str, clock: Arc<dyn Clock>) -> Result<Account, Error> {

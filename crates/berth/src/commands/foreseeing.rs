@@ -11,11 +11,17 @@ use berth_scheduler::{BuiltIn, Placed, Scheduler, Shortage, SlotRequest};
 use berth_scheduler_api::Chosen;
 use berth_telemetry::{clock::Clock, ids::FreshIds, metrics::Metrics};
 use jiff::Timestamp;
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::{looking::Look, slot_facts::SlotFacts, vms};
+use super::{
+    looking::{self, Look, Scope},
+    output,
+    slot_facts::SlotFacts,
+    vms,
+};
 use crate::{
-    args::DEFAULT_API_ADDRESS,
+    args::{ClusterArguments, DEFAULT_API_ADDRESS, Output},
     assembly::{Controllers, Environment, OperatorMetrics},
     error::Error,
     operator::scheduler,
@@ -48,6 +54,21 @@ pub(super) struct Foresight {
     pub(super) controllers: Controllers,
     pub(super) now: Timestamp,
     tried: BTreeMap<SlotKey, Trial>,
+}
+
+/// Looks around with everything that commitments rest on, and shows what is explained then.
+pub(super) fn show<T: Serialize>(
+    clusters: &ClusterArguments,
+    form: Output,
+    explain: impl AsyncFnOnce(&Look) -> Result<T, Error>,
+    text: impl FnOnce(&T) -> String,
+) -> Result<(), Error> {
+    let configuration = looking::configured(clusters)?;
+    let account = looking::within(async {
+        let look = looking::look_around(clusters, configuration, Scope::Commitments).await?;
+        explain(&look).await
+    })?;
+    output::show(form, &account, text)
 }
 
 impl Foresight {
