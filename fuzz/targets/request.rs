@@ -1,6 +1,7 @@
-//! Requests to the scheduler API: read, decided over a few hosts, answered. What is tried is in `trial.rs`.
+//! Requests to the scheduler API: read, decided over a few hosts, answered.
 #![no_main]
 
+#[path = "../trials/request.rs"]
 mod trial;
 
 libfuzzer_sys::fuzz_target!(|body: &[u8]| trial::request(body));

@@ -1,10 +1,11 @@
 //! Side indexes over reservations and assume entries: who names a host, whose slots are whose, which reservations
-//! concern or expect a VM, who has which name. They make a request cost its own slots instead of all reservations (document 60 section 13.2).
+//! concern or expect a VM, in which clusters there are any. They make a request cost its own slots instead of all
+//! reservations (document 60 section 13.2).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_core::{
-    GroupName, HostName, ProjectId, SlotKey, SlotName, VmId,
+    ClusterName, GroupName, HostName, ProjectId, SlotKey, VmId,
     reservation::{Reservation, ReservationKind},
 };
 
@@ -21,8 +22,9 @@ pub(crate) struct Index {
     of_owner: BTreeMap<(ProjectId, GroupName), Keys>,
     of_vm: BTreeMap<VmId, Keys>,
     expecting: BTreeMap<VmId, Keys>,
-    named: BTreeMap<SlotName, Keys>,
     failovers: Keys,
+    /// How many reservations each cluster has.
+    clusters: BTreeMap<ClusterName, usize>,
 }
 
 impl Index {
@@ -40,7 +42,7 @@ impl Index {
         for (vm, _) in reservation.expected() {
             self.expecting.entry(vm.clone()).or_default().insert(key.clone());
         }
-        self.named.entry(key.name.clone()).or_default().insert(key.clone());
+        *self.clusters.entry(key.cluster.clone()).or_default() += 1;
         if Class::of(reservation) == Class::Failover {
             self.failovers.insert(key.clone());
         }
@@ -60,8 +62,13 @@ impl Index {
         for (vm, _) in reservation.expected() {
             drop_key(&mut self.expecting, vm, key);
         }
-        drop_key(&mut self.named, &key.name, key);
         self.failovers.remove(key);
+        if let Some(number) = self.clusters.get_mut(&key.cluster) {
+            *number -= 1;
+            if *number == 0 {
+                self.clusters.remove(&key.cluster);
+            }
+        }
     }
 
     pub(crate) fn insert_assumed(&mut self, host: &HostName, key: &SlotKey) {
@@ -97,9 +104,9 @@ impl Index {
         self.expecting.get(vm).unwrap_or(&NO_KEYS)
     }
 
-    /// The reservations of that name in all clusters.
-    pub(crate) fn named(&self, name: &str) -> &Keys {
-        self.named.get(name).unwrap_or(&NO_KEYS)
+    /// The clusters that have reservations.
+    pub(crate) fn clusters(&self) -> impl Iterator<Item = &ClusterName> {
+        self.clusters.keys()
     }
 
     /// The ready fail-over reservations.

@@ -293,7 +293,8 @@ impl View {
 
     /// The reservations of that name, in all clusters.
     pub fn reservations_named(&self, name: &str) -> impl Iterator<Item = &SlotKey> {
-        self.index.named(name).iter()
+        let keys = self.index.clusters().map(move |cluster| SlotKey::new(cluster.clone(), name));
+        keys.filter_map(|key| self.reservations.get_key_value(&key)).map(|(key, _)| key)
     }
 
     /// The ready slots of a project and flavor group.

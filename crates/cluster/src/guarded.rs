@@ -11,6 +11,12 @@ use kube::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+mod decode;
+mod form;
+
+use decode::decode;
+use form::Form;
+
 use crate::Kind;
 
 /// What could be read of an object: all of it, or only that it is there.
@@ -45,19 +51,28 @@ impl<K> Guarded<K> {
 
 impl<'de, K: Kind> Deserialize<'de> for Guarded<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut raw = Value::deserialize(deserializer)?;
-        // A third of the object, and of no use to anybody here.
+        Ok(match Form::deserialize(deserializer)? {
+            // What does not decode is read again, slowly. That it is JSON is known.
+            Form::Text(text) => decode(text.get())
+                .map_or_else(|_| Self::of_tree(serde_json::from_str(text.get()).unwrap_or_default()), Self::Whole),
+            Form::Tree(raw) => Self::of_tree(raw),
+        })
+    }
+}
+
+impl<K: Kind> Guarded<K> {
+    fn of_tree(mut raw: Value) -> Self {
         if let Some(metadata) = raw.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
         }
-        Ok(match K::deserialize(&raw) {
+        match K::deserialize(&raw) {
             Ok(object) => Self::Whole(object),
             Err(error) => Self::Broken(Box::new(Broken {
                 metadata: metadata(&raw),
                 error: error.to_string().into(),
                 raw: Arc::new(raw),
             })),
-        })
+        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! What the brake has to be asked for (D14): slots with a host that a plan deletes although the commitment wished nothing
 //! of the kind, because the flavor groups or the slots are not what they were. A plan that it stops is not applied at all.
 
+use std::collections::BTreeSet;
+
 use berth_cluster::{Asker, Brake, Disruption, ObjectKey};
-use berth_core::planner::{Release, Why};
+use berth_core::planner::Why;
 use berth_crds::{CommittedResource, conditions::safety::SLOTS_OF_WRONG_SHAPE};
 
 use crate::{
@@ -34,13 +36,15 @@ fn is_unwished(why: Why) -> bool {
 
 fn disruption(facts: &Facts, plan: &Plan) -> Option<Disruption> {
     let target = plan.target.as_ref()?;
-    let has_host = |release: &&Release| {
-        let holding = facts.holdings.get(&plan.cluster());
-        let slot = holding.and_then(|holding| holding.slots.iter().find(|slot| slot.name == release.name));
-        slot.is_some_and(|slot| slot.target_host.is_some())
-    };
-    let lost = plan.slots.release.iter().filter(|release| is_unwished(release.why)).filter(has_host);
-    let slots: Vec<_> = lost.map(|release| ObjectKey::new(plan.cluster(), release.name.as_str())).collect();
+    let lost = plan.slots.release.iter().filter(|release| is_unwished(release.why));
+    let lost: BTreeSet<_> = lost.map(|release| &release.name).collect();
+    if lost.is_empty() {
+        return None;
+    }
+    let cluster = plan.cluster();
+    let held = facts.holdings.get(&cluster).into_iter().flat_map(|holding| &holding.slots);
+    let with_host = held.filter(|slot| slot.target_host.is_some() && lost.contains(&slot.name));
+    let slots: Vec<_> = with_host.map(|slot| ObjectKey::new(cluster.clone(), slot.name.as_str())).collect();
     let (zone, cause) = (target.zone.to_string(), SLOTS_OF_WRONG_SHAPE);
     (!slots.is_empty()).then_some(Disruption { zone, cause, slots })
 }

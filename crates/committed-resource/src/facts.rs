@@ -13,6 +13,7 @@ use berth_core::{
     commitment::{Spec, State},
     flavor::FlavorGroups,
     host::ConditionStatus,
+    planner::Target,
     slot::Slot,
 };
 use berth_crds::{CommitmentState, Reservation, conditions::commitment::Reason};
@@ -154,6 +155,22 @@ impl Facts {
     /// `<object name>-`, the start of every slot name.
     pub fn prefix(&self) -> String {
         format!("{}-", self.name)
+    }
+
+    /// What the slots of this spec, the wanted or the accepted one, are to be.
+    pub fn target(&self, spec: &Spec) -> Target {
+        Target {
+            commitment: spec.uuid.clone(),
+            project: spec.project.clone(),
+            domain: spec.domain.clone(),
+            group: spec.group.clone(),
+            zone: spec.zone.clone(),
+            memory: spec.memory(),
+            start: spec.start,
+            end: spec.end,
+            generation: self.generation,
+            prefix: self.prefix(),
+        }
     }
 
     /// The condition, when it speaks of the present generation.

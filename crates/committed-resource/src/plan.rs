@@ -3,13 +3,12 @@
 //! `plan` is a function of facts. `decide` is the only step that touches the capacity view: it asks for room for the
 //! whole plan at once (D13) and plans again when a slot cannot be restored on its host (U41).
 
-use std::collections::BTreeSet;
-
 use berth_cluster::{Frozen, ObjectKey, Stopped, Whole};
 use berth_core::{
     ClusterName, GroupName, HostName, SlotKey, SlotName, Zone,
     commitment::{Phase, ResourceType, Spec, State},
     flavor::FlavorGroups,
+    mutants::Mutant,
     planner::{self, PlanError, SlotPlan, Target, World},
     slot::Slot,
 };
@@ -283,7 +282,8 @@ fn rolled_back(facts: &Facts) -> Plan {
         Ok(place) => place,
         Err(course) => return Plan::idle(course),
     };
-    let Some(accepted) = facts.accepted.as_ref().filter(|spec| spec.resource == ResourceType::Memory) else {
+    let accepted = if Mutant::RollBackToTheNewSpec.is_on() { Some(&facts.spec) } else { facts.accepted.as_ref() };
+    let Some(accepted) = accepted.filter(|spec| spec.resource == ResourceType::Memory) else {
         return Plan { leave: leave_own(facts), ..Plan::idle(Course::RolledBack) };
     };
     if accepted.validate().is_err() {
@@ -335,7 +335,7 @@ fn slots(
         Ok(groups) => (&**groups, facts.outdated.as_ref()),
         Err(why) => (&none, Some(why)),
     };
-    let target = target(facts, spec);
+    let target = facts.target(spec);
     let taken = &*facts.taken.0;
     let world = World { groups, slots: place.slots, room: &facts.room, taken: &|name| taken(name), max_new_slots };
     match (planner::plan(&target, &world), unreadable, &place.site.hosts_unknown) {
@@ -350,21 +350,6 @@ fn slots(
 
 fn needs_hosts(slots: &SlotPlan) -> bool {
     !slots.create.is_empty() || slots.update.iter().any(|update| update.enlarge_on.is_some())
-}
-
-fn target(facts: &Facts, spec: &Spec) -> Target {
-    Target {
-        commitment: spec.uuid.clone(),
-        project: spec.project.clone(),
-        domain: spec.domain.clone(),
-        group: spec.group.clone(),
-        zone: spec.zone.clone(),
-        memory: spec.memory(),
-        start: spec.start,
-        end: spec.end,
-        generation: facts.generation,
-        prefix: facts.prefix(),
-    }
 }
 
 /// Finds hosts for the plan of a look. The entries that it makes in the capacity view are in [`Decided::assumed`]; the
@@ -487,8 +472,9 @@ impl Decided {
 
     /// How many of the plan's slots have a host, or could have one: `r` in the texts (U45).
     pub fn could_be_placed(&self, facts: &Facts) -> usize {
-        let kept: BTreeSet<_> = self.plan.slots.kept.iter().collect();
-        let placed = facts.slots().iter().filter(|slot| slot.target_host.is_some() && kept.contains(&slot.name));
+        let gone = self.plan.slots.gone();
+        let stays = |slot: &&Slot| !slot.terminating && !gone.contains(&slot.name);
+        let placed = facts.slots().iter().filter(stays).filter(|slot| slot.target_host.is_some());
         placed.count() + self.hosts.iter().flatten().count()
     }
 

@@ -95,14 +95,15 @@ impl<S: Scheduler> Reader<'_, S> {
         let entries = self.reservations.select(&RESERVATION_BY_COMMITMENT, &object.spec.commitment_uuid);
         for entry in entries.into_iter().filter(|entry| is_slot(&entry.object)) {
             if let Some(holding) = all.get_mut(&entry.key.cluster) {
-                holding.slots.push(self.slot(&entry));
+                let slot = self.slot(&entry, holding.slots.last());
+                holding.slots.push(slot);
             }
         }
         all
     }
 
-    fn slot(&self, entry: &Entry<Reservation>) -> Slot {
-        let mut slot = facts::slot(&entry.object);
+    fn slot(&self, entry: &Entry<Reservation>, neighbour: Option<&Slot>) -> Slot {
+        let mut slot = facts::slot_beside(&entry.object, neighbour);
         slot.waiting = slot.target_host.is_none() && self.scheduler.waiting(&slot_key(&entry.key)).is_some();
         slot
     }

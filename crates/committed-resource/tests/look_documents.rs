@@ -5,7 +5,8 @@ mod support;
 
 use std::{sync::Arc, time::Duration};
 
-use berth_cluster::Next;
+use berth_cluster::{Next, testing::applied_raw};
+use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Knowledge, Reservation, names};
 use berth_telemetry::clock::Clock;
 use berth_testkit::{Fault, Server, Verb, seeds};
@@ -35,6 +36,13 @@ fn expect_vm(server: &Server, number: u64) {
     let vm = json!({ "creationTimestamp": "2026-03-01T12:00:00Z", "resources": { "memory": "480Gi", "cpu": "30" } });
     let change = json!({ "spec": { "committedResourceReservation": { "allocations": { "vm-1": vm } } } });
     server.edit::<Reservation>(&seeds::slot_name(UUID, number), &change).unwrap();
+}
+
+/// The slots that there are, each with how many VMs are expected in it.
+fn slots_with_vms(server: &Server) -> Vec<(String, usize)> {
+    let vms = |slot: &Reservation| slot.spec.committed_resource_reservation.as_ref().map(|data| data.allocations.len());
+    let all: Vec<Reservation> = server.all().unwrap();
+    all.into_iter().map(|slot| (slot.metadata.name.clone().unwrap(), vms(&slot).unwrap())).collect()
 }
 
 fn told(server: &Server) -> (String, String) {
@@ -203,23 +211,31 @@ async fn document_20_section_17_no_2_own_creates_that_the_watch_has_not_shown_ar
     assert_eq!(slots_and_hosts(&server).len(), 3);
 }
 
-/// The empty slot gets a VM just before it goes: another one has to.
+/// Slot 1 is empty and goes first; it gets a VM just before that, so another one has to go.
 #[tokio::test(start_paused = true)]
 async fn document_20_section_17_no_3_a_slot_that_gets_a_vm_meanwhile_is_not_deleted_as_an_empty_one() {
     let clock = clock();
     let (server, process) = accepted(&clock, &seeds::patient(UUID, 2), 2).await;
     respec(&server, &json!({ "amount": seeds::slots(1) }));
-    server.before(Verb::Delete, &slots_path(), 1, |server| {
-        let empty = [0, 1].map(|number| seeds::slot_name(UUID, number));
-        let doomed = server.log().last().map(|write| write.path.clone()).unwrap_or_default();
-        let number = u64::from(doomed.ends_with(&empty[1]));
-        expect_vm(server, number);
-    });
-    process.settle().await;
-    let left: Vec<Reservation> = server.all().unwrap();
-    let data = left[0].spec.committed_resource_reservation.as_ref().unwrap();
-    assert_eq!((left.len(), data.allocations.len()), (1, 1), "the one with the VM");
+    server.before(Verb::Delete, &slot_path(1), 1, |server| expect_vm(server, 1));
+    let failures = process.settle().await;
+    assert_eq!(failures.len(), 1, "the deletion of slot 1 is refused: {failures:?}");
+    assert_eq!(slots_with_vms(&server), [(seeds::slot_name(UUID, 1), 1)], "the one with the VM");
     assert_eq!(told(&server).0, "Accepted");
+}
+
+/// U44: of two slots of one size the last goes first, unless a VM is expected in it.
+#[tokio::test(start_paused = true)]
+async fn document_20_section_12_3_a_commitment_that_shrinks_gives_up_the_empty_slot() {
+    let clock = clock();
+    let (server, process) = accepted(&clock, &seeds::patient(UUID, 2), 2).await;
+    expect_vm(&server, 1);
+    assert_eq!(process.settle().await, []);
+    respec(&server, &json!({ "amount": seeds::slots(1) }));
+    assert_eq!(process.settle().await, []);
+    assert_eq!(slots_with_vms(&server), [(seeds::slot_name(UUID, 1), 1)]);
+    assert_eq!(told(&server).0, "Accepted");
+    process.settle_for_good().await;
 }
 
 /// U37: what the API server refuses does not reject, although the commitment may be rejected.
@@ -237,4 +253,36 @@ async fn document_20_section_12_9_an_error_in_the_middle_undoes_nothing_and_the_
     assert!(slots_and_hosts(&server).iter().any(|(name, _)| name.ends_with("-0")), "what was created stays");
     process.settle().await;
     assert_accepted(&server, 3, &hosts);
+}
+
+/// U45: the slot found no host for the first generation. Nobody has looked for one for the second, when there is room.
+#[tokio::test(start_paused = true)]
+async fn document_20_section_7_3_what_a_slot_says_of_an_earlier_generation_rejects_nobody() {
+    let clock = clock();
+    let server = server(&clock, &[("node1", 1)], &seeds::patient(UUID, 2));
+    let process = Process::start(&server, &clock);
+    process.settle().await;
+    assert!(told(&server).1.starts_with("insufficient capacity: 1/2"), "{:?}", told(&server));
+    drop(process);
+    respec(&server, &json!({ "allowRejection": true }));
+    server.create(&seeds::host("node2", 1)).unwrap();
+    let process = Process::start(&server, &clock);
+    process.wake_everything();
+    process.look().await.unwrap();
+    assert_eq!(told(&server), ("Reserving".to_owned(), "waiting for reservation placement".to_owned()));
+    assert_eq!(process.settle().await, []);
+    assert_accepted(&server, 2, &[("node1", 1), ("node2", 1)]);
+}
+
+/// U47: what cannot be read is there. It may come back, and until then it holds its room for its commitment.
+#[tokio::test(start_paused = true)]
+async fn u47_a_slot_that_cannot_be_read_is_neither_replaced_nor_held_against_its_commitment() {
+    let clock = clock();
+    let (server, process) = accepted(&clock, &seeds::rejectable(UUID, 2), 3).await;
+    let mut broken = serde_json::to_value(slot(&server, 0)).unwrap();
+    broken["spec"]["type"] = json!("FromTheFuture");
+    broken["metadata"]["resourceVersion"] = json!((server.version() + 1).to_string());
+    applied_raw(&process.world.stores.reservations, &ClusterName::home(), broken).unwrap();
+    assert_eq!(process.settle().await, []);
+    assert_eq!((server.take_log(), told(&server).0.as_str()), (vec![], "Accepted"));
 }

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::{
     ids::{FlavorName, GroupName},
+    quoted::{one_line, quoted},
     units::{Bytes, Cores, Resources, scale_cores},
 };
 
@@ -98,6 +99,14 @@ pub struct Parsed {
 #[error("failed to unbox flavor group features: {0}")]
 pub struct FlavorError(String);
 
+impl FlavorError {
+    /// The reader repeats what it found, however long that is.
+    fn of(found: &str) -> Self {
+        const MOST: usize = 300;
+        Self(one_line(found, MOST))
+    }
+}
+
 #[derive(Deserialize)]
 struct RawGroups {
     #[serde(default)]
@@ -136,11 +145,11 @@ impl FlavorGroups {
         if !raw.is_object() {
             return Err(FlavorError("expected an object with a list \"features\"".to_owned()));
         }
-        let raw = RawGroups::deserialize(raw).map_err(|error| FlavorError(error.to_string()))?;
+        let raw = RawGroups::deserialize(raw).map_err(|error| FlavorError::of(&error.to_string()))?;
         let mut parsed = Parsed::default();
         for (number, feature) in raw.features.unwrap_or_default().iter().enumerate() {
-            let group =
-                RawGroup::deserialize(feature).map_err(|error| FlavorError(format!("features[{number}]: {error}")))?;
+            let group = RawGroup::deserialize(feature)
+                .map_err(|error| FlavorError::of(&format!("features[{number}]: {error}")))?;
             match group.validated() {
                 Ok(group) => {
                     parsed.groups.groups.insert(group.name.clone(), group);
@@ -188,7 +197,10 @@ impl RawGroup {
         let ratio = self.ratio()?;
         let smallest = self.smallest_flavor.as_ref().map_or(0, |flavor| flavor.memory_mib);
         if ratio != Ratio::None && smallest == 0 {
-            return Err(format!("flavor group {:?}: SmallestFlavor.MemoryMB must be non-zero", self.name));
+            return Err(format!(
+                "flavor group {}: SmallestFlavor.MemoryMB must be non-zero",
+                quoted(self.name.as_str())
+            ));
         }
         let raw = self.flavors.unwrap_or_default();
         let mut flavors: Vec<_> = raw.into_iter().filter(|f| f.memory_mib > 0).map(RawFlavor::into_flavor).collect();
@@ -197,16 +209,16 @@ impl RawGroup {
     }
 
     fn ratio(&self) -> Result<Ratio, String> {
+        let name = quoted(self.name.as_str());
         match (self.ram_core_ratio, self.ram_core_ratio_min, self.ram_core_ratio_max) {
             (None, None, None) => Ok(Ratio::None),
             (Some(ratio), None, None) => Ok(Ratio::Fixed(ratio)),
             (Some(ratio), Some(min), Some(max)) if ratio == min && ratio == max => Ok(Ratio::Fixed(ratio)),
             (None, Some(min), Some(max)) if min < max => Ok(Ratio::Variable(min, max)),
-            (None, Some(min), Some(max)) => Err(format!(
-                "flavor group {:?}: RamCoreRatioMin ({min}) must be less than RamCoreRatioMax ({max})",
-                self.name
-            )),
-            _ => Err(format!("flavor group {:?} has inconsistent ratio fields", self.name)),
+            (None, Some(min), Some(max)) => {
+                Err(format!("flavor group {name}: RamCoreRatioMin ({min}) must be less than RamCoreRatioMax ({max})"))
+            }
+            _ => Err(format!("flavor group {name} has inconsistent ratio fields")),
         }
     }
 }
@@ -290,5 +302,17 @@ mod tests {
             let error = FlavorGroups::parse(&raw).unwrap_err().to_string();
             assert!(error.starts_with("failed to unbox flavor group features: "), "{error}");
         }
+    }
+
+    #[test]
+    fn what_is_said_about_a_long_content_is_a_line() {
+        let long = "x\n".repeat(10_000);
+        let wrong = FlavorGroups::parse(&json!({"features": long})).unwrap_err().to_string();
+        let skipped = json!({"features": [{"name": long, "ramCoreRatio": 1}, {"name": long, "ramCoreRatioMin": 1}]});
+        let skipped = FlavorGroups::parse(&skipped).unwrap().skipped;
+        for text in skipped.iter().chain([&wrong]) {
+            assert!(text.len() < 400 && !text.contains('\n'), "{} bytes: {text}", text.len());
+        }
+        assert_eq!(skipped.len(), 2);
     }
 }

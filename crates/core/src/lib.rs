@@ -6,8 +6,11 @@ pub mod commitment;
 pub mod flavor;
 pub mod host;
 pub mod ids;
+#[doc(hidden)]
+pub mod mutants;
 pub mod planner;
 pub mod quantity;
+mod quoted;
 pub mod reservation;
 pub mod slot;
 pub mod summary;

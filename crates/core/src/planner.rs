@@ -9,7 +9,10 @@ mod release;
 mod repair;
 mod shrink;
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use jiff::Timestamp;
 use thiserror::Error;
@@ -59,7 +62,7 @@ pub struct World<'a> {
     /// Free room of the hosts of slots that are to become larger ([`enlargeable`]); of a host that is absent nothing is
     /// known, so nothing is enlarged there (U41).
     pub room: &'a BTreeMap<HostName, Resources>,
-    /// Names of Reservations that are taken by other objects.
+    /// Names of Reservations that are taken.
     pub taken: &'a dyn Fn(&SlotName) -> bool,
     /// Most new slots, when the commitment may be rejected (`maxSlotsPerCommitment`).
     pub max_new_slots: Option<u64>,
@@ -74,8 +77,8 @@ pub struct SlotPlan {
     pub update: Vec<Update>,
     /// Slots to create.
     pub create: Vec<NewSlot>,
-    /// Slots that stay, written or not.
-    pub kept: Vec<SlotName>,
+    /// How many slots stay, written or not.
+    pub kept: usize,
 }
 
 /// A slot to delete.
@@ -157,17 +160,14 @@ pub enum PlanError {
 /// Plans `target` onto `world`.
 pub fn plan(target: &Target, world: &World<'_>) -> Result<SlotPlan, PlanError> {
     let mut draft = Draft::new(target, world);
-    draft.release_what_cannot_stay(target, world.groups);
-    draft.shrink(target.memory, world.groups.get(&target.group));
-    if let Some(group) = world.groups.get(&target.group) {
-        draft.repair_cores(group);
-    }
+    draft.shrink(target.memory);
+    draft.repair_cores();
     if draft.missing(target.memory) > Bytes::ZERO {
         let group = usable_group(target, world.groups)?;
-        draft.restore(target.memory, group);
+        draft.restore(target.memory);
         draft.create(target, group, world)?;
     }
-    Ok(draft.finish(target))
+    Ok(draft.finish())
 }
 
 /// Hosts of slots that a plan may enlarge: those smaller than their flavor, which growing restores first, and those with
@@ -194,69 +194,140 @@ fn usable_group<'a>(target: &Target, groups: &'a FlavorGroups) -> Result<&'a Fla
 }
 
 /// A plan in the making: the slots that stay with their future sizes, and what is decided so far.
+///
+/// The slots are as the caller has them. Which comes first and which last is asked only of those that something is done
+/// about ([`Kept::order`]): as a rule these are few, however large the commitment is.
 struct Draft<'a> {
     kept: Vec<Kept<'a>>,
+    /// The memory of those.
+    held: Bytes,
     release: Vec<Release>,
     create: Vec<NewSlot>,
-    /// One more than the highest number of any slot, also of those that go.
+    /// One more than the highest number of any slot, also of those that go. Behind the last number there is comes the
+    /// first one again, as somebody may call a slot so by hand; what is taken is skipped.
     next_number: u64,
     /// Known room that the plan has not given out yet.
     room: BTreeMap<HostName, Resources>,
 }
 
+/// A slot that stays, with everything that is asked of each: a slot itself is looked at once.
 struct Kept<'a> {
     slot: &'a Slot,
+    /// The number in its name.
+    number: Option<u64>,
+    /// Of its group, if that is known and has it.
+    flavor: Option<&'a Flavor>,
     size: Resources,
     enlarge_on: Option<HostName>,
+    /// It is written, whatever becomes of its size.
+    outdated: bool,
 }
 
 impl<'a> Draft<'a> {
-    /// Slots in the order of their numbers, then names, so that "first" and "last" are defined. Those that are being
-    /// deleted already only keep their numbers.
+    /// All slots of the world but those that cannot stay. Those that are being deleted already only keep their numbers.
     fn new(target: &Target, world: &World<'a>) -> Self {
-        let slots = world.slots.iter();
-        let mut ordered: Vec<_> = slots.map(|slot| (slot::number(&slot.name, &target.prefix), slot)).collect();
-        ordered.sort_by(|a, b| (a.0, &a.1.name).cmp(&(b.0, &b.1.name)));
-        let next_number = ordered.iter().filter_map(|(number, _)| *number).max().map_or(0, |highest| highest + 1);
-        let staying = ordered.into_iter().map(|(_, slot)| slot).filter(|slot| !slot.terminating);
-        let kept = staying.map(|slot| Kept { slot, size: slot.size, enlarge_on: None }).collect();
-        Self { kept, release: Vec::new(), create: Vec::new(), next_number, room: world.room.clone() }
+        let mut draft = Self {
+            kept: Vec::with_capacity(world.slots.len()),
+            held: Bytes::ZERO,
+            release: Vec::new(),
+            create: Vec::new(),
+            next_number: 0,
+            room: world.room.clone(),
+        };
+        let group = world.groups.get(&target.group);
+        let (mut flavors, mut unfit, mut highest) = (Flavors { group, last: None }, Vec::new(), None);
+        for slot in world.slots {
+            let number = slot::number(&slot.name, &target.prefix);
+            highest = highest.max(number);
+            if slot.terminating {
+                continue;
+            }
+            let kept = Kept::new(slot, number, flavors.of(slot), target);
+            match kept.why_unfit(target, group) {
+                None => draft.keep(kept),
+                Some(why) => unfit.push((kept.order(), Release::of(slot, why))),
+            }
+        }
+        draft.next_number = highest.map_or(0, |highest: u64| highest.wrapping_add(1));
+        unfit.sort_by_key(|(order, _)| *order);
+        draft.release.extend(unfit.into_iter().map(|(_, release)| release));
+        draft
     }
 
-    fn held(&self) -> Bytes {
-        let kept: Bytes = self.kept.iter().map(|kept| kept.size.memory).sum();
-        kept + self.create.iter().map(|new| new.size.memory).sum()
+    fn keep(&mut self, kept: Kept<'a>) {
+        self.held += kept.size.memory;
+        self.kept.push(kept);
+    }
+
+    /// Releases the slots at these positions.
+    fn give_up(&mut self, gone: &BTreeSet<usize>, why: Why) {
+        if gone.is_empty() {
+            return;
+        }
+        let mut going: Vec<_> = gone.iter().map(|index| &self.kept[*index]).collect();
+        going.sort_by_key(|kept| kept.order());
+        self.held -= going.iter().map(|kept| kept.size.memory).sum();
+        self.release.extend(going.into_iter().map(|kept| Release::of(kept.slot, why)));
+        let mut index = 0;
+        self.kept.retain(|_| {
+            index += 1;
+            !gone.contains(&(index - 1))
+        });
     }
 
     /// Whole MiB below `wanted`. The sum of the slots is rounded up to MiB once (U41), so less than one MiB is not
     /// missing.
     fn missing(&self, wanted: Bytes) -> Bytes {
-        Bytes::from_mib(u64::try_from((wanted - self.held()).mib_down()).unwrap_or(0))
+        Bytes::from_mib(u64::try_from((wanted - self.held).mib_down()).unwrap_or(0))
     }
 
-    fn finish(self, target: &Target) -> SlotPlan {
-        let update = self.kept.iter().filter_map(|kept| kept.update(target)).collect();
-        let kept = self.kept.iter().map(|kept| kept.slot.name.clone()).collect();
-        SlotPlan { release: self.release, update, create: self.create, kept }
+    fn finish(self) -> SlotPlan {
+        let mut written: Vec<_> = self.kept.iter().filter(|kept| kept.is_written()).collect();
+        written.sort_by_key(|kept| kept.order());
+        let update = written.into_iter().map(Kept::update).collect();
+        SlotPlan { release: self.release, update, create: self.create, kept: self.kept.len() }
     }
 }
 
-impl Kept<'_> {
-    /// The write that the slot needs, if any. Its parent generation alone is a reason only while it is not in force:
-    /// a slot that needs nothing is not written when its commitment changes (U38).
-    fn update(&self, target: &Target) -> Option<Update> {
-        let slot = self.slot;
-        let changed = self.size != slot.size
-            || !slot.labelled
+/// Finds the flavors of slots; as a rule the next one has that of the last one.
+struct Flavors<'a> {
+    group: Option<&'a FlavorGroup>,
+    last: Option<&'a Flavor>,
+}
+
+impl<'a> Flavors<'a> {
+    fn of(&mut self, slot: &Slot) -> Option<&'a Flavor> {
+        let same = self.last.filter(|last| last.name == slot.flavor);
+        let flavor = same.or_else(|| self.group?.flavor(&slot.flavor));
+        self.last = flavor.or(self.last);
+        flavor
+    }
+}
+
+impl<'a> Kept<'a> {
+    /// Its parent generation alone is a reason for a write only while it is not in force: a slot that needs nothing is not
+    /// written when its commitment changes (U38).
+    fn new(slot: &'a Slot, number: Option<u64>, flavor: Option<&'a Flavor>, target: &Target) -> Self {
+        let unheard = slot.parent_generation != target.generation && !(slot.is_ready() && slot.is_placed());
+        let outdated = !slot.labelled
             || slot.commitment != target.commitment
             || slot.domain != target.domain
-            || (slot.start, slot.end) != (target.start, target.end);
-        let unheard = slot.parent_generation != target.generation && !(slot.is_ready() && slot.is_placed());
-        (changed || unheard).then(|| Update {
-            name: slot.name.clone(),
-            size: self.size,
-            enlarge_on: self.enlarge_on.clone(),
-        })
+            || (slot.start, slot.end) != (target.start, target.end)
+            || unheard;
+        Self { slot, number, flavor, size: slot.size, enlarge_on: None, outdated }
+    }
+
+    /// The order of the numbers, then of the names: so "first" and "last" are defined.
+    fn order(&self) -> (Option<u64>, &'a SlotName) {
+        (self.number, &self.slot.name)
+    }
+
+    fn is_written(&self) -> bool {
+        self.outdated || self.size != self.slot.size
+    }
+
+    fn update(&self) -> Update {
+        Update { name: self.slot.name.clone(), size: self.size, enlarge_on: self.enlarge_on.clone() }
     }
 
     /// Makes the slot larger where its host is known to have room, or says that it cannot.
@@ -291,7 +362,12 @@ impl SlotPlan {
 
     /// How many slots the commitment has when the plan is done: `n` in the texts of document 20.
     pub fn total(&self) -> usize {
-        self.kept.len() + self.create.len()
+        self.kept + self.create.len()
+    }
+
+    /// The slots that go.
+    pub fn gone(&self) -> BTreeSet<&SlotName> {
+        self.release.iter().map(|release| &release.name).collect()
     }
 }
 

@@ -7,10 +7,10 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::quoted::quoted;
+
 const NANO: i128 = 1_000_000_000;
 const MAX: i128 = i64::MAX as i128 * NANO;
-/// More fraction digits than this cannot change a value of a practical size; a rest only rounds away from zero.
-const EXACT_FRACTION_DIGITS: usize = 18;
 
 /// An exact quantity. Ordering and equality are numeric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,7 +21,8 @@ pub struct Quantity {
 /// A text that is no quantity.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{text:?} is not a quantity; write a number with an optional suffix, for example \"4\", \"1920Gi\" or \"500m\""
+    "{} is not a quantity; write a number with an optional suffix, for example \"4\", \"1920Gi\" or \"500m\"",
+    quoted(text)
 )]
 pub struct QuantityError {
     text: String,
@@ -88,7 +89,8 @@ fn scaled(units: i64, base: i64, suffixes: &[&str; 7]) -> String {
     format!("{rest}{}", suffixes[power])
 }
 
-fn clamp(units: i128) -> i64 {
+/// The nearest number of 64 bits.
+pub(crate) fn clamp(units: i128) -> i64 {
     i64::try_from(units).unwrap_or(if units < 0 { i64::MIN } else { i64::MAX })
 }
 
@@ -148,26 +150,27 @@ fn digits(text: &str) -> i128 {
     text.bytes().fold(0_i128, |sum, digit| sum.saturating_mul(10).saturating_add(i128::from(digit - b'0')))
 }
 
+/// Exact for any number of digits: the fraction is divided digit by digit from its end, and what is lost on the way counts
+/// as one.
 fn binary_nano(whole: &str, fraction: &str, unit: i128) -> i128 {
-    let (exact, rest) = fraction.split_at(fraction.len().min(EXACT_FRACTION_DIGITS));
-    let scale = 10_i128.pow(u32::try_from(exact.len()).unwrap_or(0));
-    let part = digits(exact) * unit;
-    let inexact = part % scale * NANO % scale != 0 || rest.bytes().any(|digit| digit != b'0');
-    let below_one = part / scale * NANO + part % scale * NANO / scale + i128::from(inexact);
-    digits(whole).saturating_mul(unit).saturating_mul(NANO).saturating_add(below_one)
+    let unit = unit * NANO;
+    let (below_one, inexact) = fraction.bytes().rev().fold((0, false), |(sum, inexact), digit| {
+        let sum = sum + i128::from(digit - b'0') * unit;
+        (sum / 10, inexact || sum % 10 != 0)
+    });
+    digits(whole).saturating_mul(unit).saturating_add(below_one + i128::from(inexact))
 }
 
+/// Moves the point, however many digits there are, and rounds up what is behind it then.
 fn decimal_nano(whole: &str, fraction: &str, exponent: i32) -> i128 {
-    let mantissa = digits(&format!("{whole}{fraction}"));
-    let power = 9 + exponent - i32::try_from(fraction.len()).unwrap_or(i32::MAX).min(1000);
-    if mantissa == 0 {
-        return 0;
-    }
-    match 10_i128.checked_pow(power.unsigned_abs()) {
-        Some(factor) if power >= 0 => mantissa.saturating_mul(factor),
-        Some(divisor) => mantissa / divisor + i128::from(mantissa % divisor != 0),
-        None if power >= 0 => MAX,
-        None => 1,
+    let all = format!("{whole}{fraction}");
+    let point = i64::try_from(whole.len()).unwrap_or(i64::MAX).saturating_add(i64::from(exponent) + 9);
+    let (before, behind) = all.split_at(usize::try_from(point).unwrap_or(0).min(all.len()));
+    let zeros = u32::try_from(usize::try_from(point).unwrap_or(0) - before.len()).unwrap_or(u32::MAX);
+    let rest = i128::from(behind.bytes().any(|digit| digit != b'0'));
+    match digits(before) {
+        0 => rest,
+        nano => 10_i128.checked_pow(zeros).map_or(MAX, |factor| nano.saturating_mul(factor)).saturating_add(rest),
     }
 }
 
@@ -176,8 +179,13 @@ impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (unit, suffix) in [(NANO, ""), (1_000_000, "m"), (1_000, "u")] {
             if self.nano % unit == 0 {
-                let count = clamp(self.nano / unit);
-                return if suffix.is_empty() { f.write_str(&decimal(count)) } else { write!(f, "{count}{suffix}") };
+                // In small units a large number has more digits than 64 bits.
+                let count = self.nano / unit;
+                return if suffix.is_empty() {
+                    f.write_str(&decimal(clamp(count)))
+                } else {
+                    write!(f, "{count}{suffix}")
+                };
             }
         }
         write!(f, "{}n", self.nano)
@@ -239,6 +247,21 @@ mod tests {
     }
 
     #[test]
+    fn zeros_and_many_digits_do_not_change_the_value() {
+        let zeros = "0".repeat(45);
+        for (text, padded) in [
+            ("1", format!("1.{zeros}")),
+            ("500m", format!("500.{zeros}m")),
+            ("1e3", format!("{zeros}1.{zeros}e3")),
+            ("0.5Gi", format!("{zeros}.5{zeros}Gi")),
+        ] {
+            assert_eq!(Quantity::parse(&padded), Quantity::parse(text), "{padded}");
+        }
+        assert_eq!(Quantity::parse("0.0000000000000000009Ei").unwrap().round_down(), 1);
+        assert_eq!(units("1.0000000000000000000000000000000000000000000001"), 2, "consumption is rounded up");
+    }
+
+    #[test]
     fn what_is_no_quantity_is_an_error() {
         for text in ["", "-", ".", "1920 GiB", "1GiB", "1.2.3", "e3", "1e", "1e1.5", "Gi", "0x10", "1,5"] {
             assert!(Quantity::parse(text).is_err(), "{text:?}");
@@ -247,7 +270,8 @@ mod tests {
 
     #[test]
     fn display_is_canonical() {
-        for (text, shown) in [("1500m", "1500m"), ("1000", "1k"), ("1n", "1n"), ("2u", "2u"), ("1Ki", "1024")] {
+        let large = ("46219145649627984.92808", "46219145649627984928080u");
+        for (text, shown) in [("1500m", "1500m"), ("1000", "1k"), ("1n", "1n"), ("2u", "2u"), ("1Ki", "1024"), large] {
             assert_eq!(Quantity::parse(text).unwrap().to_string(), shown);
         }
     }

@@ -8,7 +8,7 @@ use std::{
     ops::{Add, AddAssign, Sub, SubAssign},
 };
 
-use crate::quantity;
+use crate::{mutants::Mutant, quantity};
 
 const BYTES_PER_MIB: i64 = 1 << 20;
 
@@ -99,7 +99,8 @@ impl Bytes {
 
     /// A whole number of MiB.
     pub fn from_mib(mib: u64) -> Self {
-        Self(i64::try_from(mib).unwrap_or(i64::MAX).saturating_mul(BYTES_PER_MIB))
+        let unit = if Mutant::UnitMb.is_on() { 1_000_000 } else { BYTES_PER_MIB };
+        Self(i64::try_from(mib).unwrap_or(i64::MAX).saturating_mul(unit))
     }
 
     /// Whole MiB, a part counting as one.
@@ -193,13 +194,14 @@ impl fmt::Display for Resources {
 /// The cores of a part of a whole, rounded up: `ceil(cpu * part / whole)` (U7). A whole without memory keeps its
 /// cores.
 pub fn scale_cores(cpu: Cores, part: Bytes, whole: Bytes) -> Cores {
-    if whole <= Bytes::ZERO {
+    // The whole is what is asked for most.
+    if whole <= Bytes::ZERO || part == whole {
         return cpu;
     }
     let product = i128::from(cpu.get()) * i128::from(part.get());
     let whole = i128::from(whole.get());
     let quotient = product.div_euclid(whole) + i128::from(product.rem_euclid(whole) != 0);
-    Cores::new(i64::try_from(quotient).unwrap_or(i64::MAX))
+    Cores::new(quantity::clamp(quotient))
 }
 
 /// The GiB that a flavor is declared with towards Limes: `(ramMiB + 16) / 1024`, so that a flavor that gives a few
@@ -219,6 +221,7 @@ mod tests {
         assert_eq!(scale_cores(Cores::new(4), gib(10), gib(12)), Cores::new(4));
         assert_eq!(scale_cores(Cores::new(15), gib(59), gib(60)), Cores::new(15));
         assert_eq!(scale_cores(Cores::new(8), gib(1), Bytes::ZERO), Cores::new(8));
+        assert_eq!(scale_cores(Cores::new(i64::MIN), gib(2), gib(1)), Cores::new(i64::MIN), "beyond 64 bits");
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub use capacity::total_cores;
 pub use commitment::{accepted_spec, spec, spec_of};
 pub use host::host;
 pub use reservation::reservation;
-pub use slot::slot;
+pub use slot::{slot, slot_beside};
 
 /// A resource map as a size: consumption is rounded up, missing and unreadable amounts are nothing.
 pub fn size(map: &BTreeMap<String, Quantity>) -> Resources {

@@ -180,3 +180,18 @@ async fn document_21_section_14_a_revocation_rests_on_what_was_read() {
     process.settle().await;
     assert_eq!(process.ready(0).reason, "NoHostsAvailable");
 }
+
+/// U5: until it has arrived, it blocks the host that it leaves as well as the one that it goes to.
+#[tokio::test(start_paused = true)]
+async fn document_21_section_9_2_a_slot_on_its_way_keeps_the_room_that_it_leaves() {
+    let process = begin(&[("node1", 1), ("node2", 1)]);
+    process.make(0, Some("node1"));
+    process.settle().await;
+    process.send_to(0, "node2");
+    process.make(1, None);
+    process.look(1).await.unwrap();
+    assert_eq!((process.hosts(1), process.ready(1).reason.as_str()), ((None, None), "NoHostsFound"));
+    assert_eq!(process.settle().await, []);
+    assert_eq!((process.hosts(0), process.hosts(1)), (on("node2"), on("node1")));
+    process.rests().await;
+}

@@ -180,6 +180,24 @@ fn what_has_no_effect_is_a_warning_and_with_strict_an_error() {
 }
 
 #[test]
+fn whatever_people_call_things_a_finding_is_a_line() {
+    let long = "x\n".repeat(10_000);
+    let wrong = json!({
+        long.as_str(): 1,
+        "monitoring": { "labels": { long.as_str(): 1 } },
+        "committedResourceAPI": { "flavorGroupResourceConfig": { long.as_str(): { "ram": 1 } } },
+        "apiservers": { "home": { "gvks": [long] } },
+    });
+    let lines = lines(read(&wrong, false));
+    assert_eq!(lines.len(), 4, "{lines:#?}");
+    for line in lines {
+        assert!(line.len() < 1000 && !line.contains('\n'), "{} bytes: {line}", line.len());
+    }
+    let unnamed = warned(&json!({ "": 1 }));
+    assert_eq!(unnamed, [r#""": unknown key, without effect; correct or remove it"#]);
+}
+
+#[test]
 fn the_error_shows_problems_and_warnings_one_per_line() {
     let values = json!({"brake": {"slots": -1}, "colour": "blue", "enabledTasks": ["nova-history-cleanup-task"]});
     assert_eq!(

@@ -3,6 +3,8 @@
 
 use std::{fmt, time::Duration};
 
+use berth_core::mutants::Mutant;
+
 /// The durations of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Timing {
@@ -166,7 +168,7 @@ impl Standing {
     }
 
     fn wish_of_foreign(&self, record: &Record, end: Duration, now: Duration) -> (Action, Duration) {
-        if now >= end {
+        if now >= end || Mutant::TwoLeaders.is_on() {
             return (Action::Acquire(record.version.clone()), self.write_from);
         }
         (Action::Read, self.read_from.min(end))

@@ -28,3 +28,31 @@ pub fn by_commitment(change: &Change<CommittedResource>, reservations: &Store<Re
     let slots = uuids.flat_map(|uuid| reservations.select(&RESERVATION_BY_COMMITMENT, &uuid));
     slots.filter(|entry| is_slot(&entry.object)).map(|entry| entry.key).collect()
 }
+
+/// All slots that have no commitment.
+pub fn all(reservations: &Store<Reservation>, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
+    let slots = reservations.all().into_iter().filter(|entry| is_slot(&entry.object));
+    slots.filter(|entry| is_orphan(&entry.object, commitments)).map(|entry| entry.key).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_cluster::{
+        indexes::{COMMITMENT_INDEXES, RESERVATION_INDEXES},
+        testing::filled,
+    };
+    use berth_core::ClusterName;
+    use berth_crds::testing;
+
+    use super::*;
+
+    #[test]
+    fn u49_only_slots_without_a_commitment_concern_the_controller_at_its_start() {
+        let home = ClusterName::home();
+        let commitments = filled(COMMITMENT_INDEXES, &home, [testing::commitment("here", "480Gi")]);
+        let slots = [testing::slot("here", 0), testing::slot("gone", 0), testing::slot("", 0)];
+        let reservations = filled(RESERVATION_INDEXES, &home, slots);
+        let keys = all(&reservations, &commitments);
+        assert_eq!(keys.iter().map(|key| &*key.name).collect::<Vec<_>>(), ["commitment-gone-0"]);
+    }
+}

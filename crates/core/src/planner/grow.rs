@@ -8,14 +8,19 @@ use crate::{
 };
 
 impl Draft<'_> {
-    pub(super) fn restore(&mut self, wanted: Bytes, group: &FlavorGroup) {
+    pub(super) fn restore(&mut self, wanted: Bytes) {
         let mut missing = self.missing(wanted);
-        for kept in self.kept.iter_mut().filter(|kept| kept.slot.target_host.is_some()) {
-            let Some(flavor) = group.flavor(&kept.slot.flavor) else { continue };
+        let Self { kept, room, held, .. } = self;
+        let placed = kept.iter_mut().filter(|kept| kept.slot.target_host.is_some());
+        let mut small: Vec<_> = placed.filter_map(|kept| Some((kept.flavor?, kept))).collect();
+        small.retain(|(flavor, kept)| kept.size.memory < flavor.size().memory);
+        small.sort_by_key(|(_, kept)| kept.order());
+        for (flavor, kept) in small {
             let more = (flavor.size().memory - kept.size.memory).min(missing);
             let larger = kept.size.max(flavor.part(kept.size.memory + more));
-            if more > Bytes::ZERO && kept.enlarge(larger, &mut self.room).is_ok() {
+            if more > Bytes::ZERO && kept.enlarge(larger, room).is_ok() {
                 missing -= more;
+                *held += more;
             }
         }
     }
@@ -39,7 +44,7 @@ impl Draft<'_> {
     fn new_slot(&mut self, target: &Target, flavor: &Flavor, memory: Bytes, world: &World<'_>) -> NewSlot {
         loop {
             let number = self.next_number;
-            self.next_number += 1;
+            self.next_number = number.wrapping_add(1);
             let name = format!("{}{number}", target.prefix).into();
             if !(world.taken)(&name) {
                 return NewSlot { name, number, flavor: flavor.clone(), size: flavor.part(memory) };

@@ -4,33 +4,28 @@
 //! all would overshoot the smallest is cut in place, so that nothing has to be created again. Only then slots with
 //! VMs are cut down to what their VMs use, then released, least used first.
 
-use std::collections::BTreeSet;
+use std::{
+    cmp::min,
+    collections::{BTreeSet, BinaryHeap},
+};
 
-use super::{Draft, Kept, Release, Why};
+use super::{Draft, Kept, Why};
 use crate::{
-    flavor::FlavorGroup,
+    mutants::Mutant,
     units::{Bytes, Resources, scale_cores},
 };
 
 impl Draft<'_> {
-    pub(super) fn shrink(&mut self, wanted: Bytes, group: Option<&FlavorGroup>) {
-        let mut surplus = Surplus { left: self.held() - wanted, gone: BTreeSet::new() };
+    pub(super) fn shrink(&mut self, wanted: Bytes) {
+        let mut surplus = Surplus { left: self.held - wanted, gone: BTreeSet::new() };
         if surplus.left > Bytes::ZERO {
-            surplus.take_empty(&mut self.kept, group, |kept| kept.slot.target_host.is_none());
-            surplus.take_empty(&mut self.kept, group, |kept| kept.slot.target_host.is_some());
-            surplus.take_unused(&mut self.kept, group);
-            surplus.take_used(&mut self.kept, group);
+            surplus.take_empty(&mut self.kept, |kept| kept.slot.target_host.is_none());
+            surplus.take_empty(&mut self.kept, |kept| kept.slot.target_host.is_some());
+            surplus.take_unused(&mut self.kept);
+            surplus.take_used(&mut self.kept);
+            self.give_up(&surplus.gone, Why::Surplus);
+            self.held = wanted + surplus.left;
         }
-        self.release_surplus(&surplus.gone);
-    }
-
-    fn release_surplus(&mut self, gone: &BTreeSet<usize>) {
-        self.release.extend(gone.iter().map(|index| Release::of(self.kept[*index].slot, Why::Surplus)));
-        let mut index = 0;
-        self.kept.retain(|_| {
-            index += 1;
-            !gone.contains(&(index - 1))
-        });
     }
 }
 
@@ -41,42 +36,55 @@ struct Surplus {
 }
 
 impl Surplus {
-    fn take_empty(&mut self, kept: &mut [Kept<'_>], group: Option<&FlavorGroup>, class: impl Fn(&Kept<'_>) -> bool) {
-        let mut by_size: BTreeSet<(Bytes, usize)> = kept
-            .iter()
-            .enumerate()
-            .filter(|(_, kept)| kept.slot.expected.is_empty() && class(kept))
-            .map(|(index, kept)| (kept.size.memory, index))
-            .collect();
+    /// What overshoots once overshoots from then on, as what is left only becomes less. So each slot of the class is looked
+    /// at once, and only the largest are put in order.
+    fn take_empty(&mut self, kept: &mut [Kept<'_>], class: impl Fn(&Kept<'_>) -> bool) {
+        if self.left <= Bytes::ZERO {
+            return;
+        }
+        let goes = |kept: &Kept<'_>| kept.slot.expected.is_empty() || Mutant::ShrinkTakesTheSlotWithTheVm.is_on();
+        let slots = kept.iter().enumerate().filter(|(_, kept)| goes(kept) && class(kept));
+        let sized = slots.map(|(index, kept)| (kept.size.memory, kept.order(), index));
+        let (fitting, larger): (Vec<_>, Vec<_>) = sized.partition(|(size, ..)| *size <= self.left);
+        let (mut fitting, mut smallest) = (BinaryHeap::from(fitting), larger.into_iter().min());
         while self.left > Bytes::ZERO {
-            if let Some(largest) = by_size.range(..=(self.left, usize::MAX)).next_back().copied() {
-                by_size.remove(&largest);
-                self.release(largest.1, largest.0);
-            } else {
-                let Some((_, smallest)) = by_size.pop_first() else { return };
-                self.cut(&mut kept[smallest], group, Bytes::ZERO);
+            match fitting.pop() {
+                Some((size, _, index)) if size <= self.left => self.release(index, size),
+                Some(larger) => smallest = Some(smallest.map_or(larger, |known| min(known, larger))),
+                None => break,
             }
         }
-    }
-
-    fn take_unused(&mut self, kept: &mut [Kept<'_>], group: Option<&FlavorGroup>) {
-        for index in least_used_first(kept) {
-            let used = kept[index].slot.used().max(Bytes::MIB);
-            self.cut(&mut kept[index], group, used);
+        if let Some((.., index)) = smallest {
+            self.cut(&mut kept[index], Bytes::ZERO);
         }
     }
 
-    fn take_used(&mut self, kept: &mut [Kept<'_>], group: Option<&FlavorGroup>) {
-        for index in least_used_first(kept) {
+    fn take_unused(&mut self, kept: &mut [Kept<'_>]) {
+        for index in self.least_used_first(kept) {
+            let used = kept[index].slot.used().max(Bytes::MIB);
+            self.cut(&mut kept[index], used);
+        }
+    }
+
+    fn take_used(&mut self, kept: &mut [Kept<'_>]) {
+        for index in self.least_used_first(kept) {
             let size = kept[index].size.memory;
             if self.left <= Bytes::ZERO {
                 return;
             } else if size <= self.left {
                 self.release(index, size);
             } else {
-                self.cut(&mut kept[index], group, Bytes::ZERO);
+                self.cut(&mut kept[index], Bytes::ZERO);
             }
         }
+    }
+
+    /// The slots with VMs; none when there is nothing left to give up.
+    fn least_used_first(&self, kept: &[Kept<'_>]) -> Vec<usize> {
+        let wanted = |index: &usize| self.left > Bytes::ZERO && !kept[*index].slot.expected.is_empty();
+        let mut used: Vec<_> = (0..kept.len()).filter(wanted).collect();
+        used.sort_by_cached_key(|index| (kept[*index].slot.used(), kept[*index].order()));
+        used
     }
 
     fn release(&mut self, index: usize, size: Bytes) {
@@ -85,27 +93,20 @@ impl Surplus {
     }
 
     /// Cuts a slot by what is left to give up, but not below `floor`.
-    fn cut(&mut self, kept: &mut Kept<'_>, group: Option<&FlavorGroup>, floor: Bytes) {
+    fn cut(&mut self, kept: &mut Kept<'_>, floor: Bytes) {
         let cut = (kept.size.memory - floor).at_least_zero().min(self.left);
         if cut > Bytes::ZERO {
             self.left -= cut;
-            kept.size = kept.cut_to(kept.size.memory - cut, group);
+            kept.size = kept.cut_to(kept.size.memory - cut);
         }
     }
 }
 
 impl Kept<'_> {
     /// Cores follow memory: by the flavor, or by the slot's own ratio when its flavor is unknown (U51). They never grow.
-    fn cut_to(&self, memory: Bytes, group: Option<&FlavorGroup>) -> Resources {
-        let flavor = group.and_then(|group| group.flavor(&self.slot.flavor));
+    fn cut_to(&self, memory: Bytes) -> Resources {
         let own_ratio = || scale_cores(self.size.cpu, memory, self.size.memory);
-        let cpu = flavor.map_or_else(own_ratio, |flavor| flavor.part(memory).cpu);
+        let cpu = self.flavor.map_or_else(own_ratio, |flavor| flavor.part(memory).cpu);
         Resources::new(memory, cpu.min(self.size.cpu))
     }
-}
-
-fn least_used_first(kept: &[Kept<'_>]) -> Vec<usize> {
-    let mut used: Vec<_> = (0..kept.len()).filter(|index| !kept[*index].slot.expected.is_empty()).collect();
-    used.sort_by_key(|index| (kept[*index].slot.used(), *index));
-    used
 }

@@ -222,6 +222,15 @@ fn u54_hand_edits_are_repaired() {
 }
 
 #[test]
+fn u43_behind_the_last_number_comes_the_first_that_is_not_taken() {
+    let last = xl(u64::MAX, "h", &[]);
+    let names = |name: &SlotName| name.as_str() == "commitment-uuid-1-0";
+    let (groups, room) = (groups(), BTreeMap::new());
+    let world = World { groups: &groups, slots: &[last], room: &room, taken: &names, max_new_slots: None };
+    assert_eq!(story(&plan(&target(gib(90)), &world).unwrap()), "create #1 l 30/10");
+}
+
+#[test]
 fn u54_cores_are_repaired_only_where_the_host_has_room() {
     let cores = |vms: &[(&str, u64)]| Slot { size: Resources::new(gib(60), Cores::new(1)), ..xl(0, "h1", vms) };
     let repair = |slot: Slot, room: &[(&str, (u64, i64))]| story(&planned(&target(gib(60)), &[slot], room));

@@ -103,3 +103,29 @@ fn sizes_are_written_in_canonical_form() {
     assert_eq!((map["memory"].as_str(), map["cpu"].as_str()), ("480Gi", "1k"));
     assert_eq!(size(&map), Resources::new(Bytes::from_mib(480 * 1024), Cores::new(1000)));
 }
+
+#[test]
+fn a_slot_shares_the_names_of_its_neighbour_and_only_those() {
+    let object = |number, project: &str, host: &str| {
+        let mut object = crate::testing::slot("uuid-1", number);
+        object.spec.target_host = Some(host.to_owned());
+        object.status.get_or_insert_default().host = Some(host.to_owned());
+        object.spec.committed_resource_reservation.get_or_insert_default().project_id = Some(project.to_owned());
+        object
+    };
+    let first = slot(&object(0, "p", "h1"));
+    for other in [
+        object(1, "p", "h2"),
+        object(2, "q", "h1"),
+        decode(json!({"metadata": {}, "spec": {"type": "CommittedResourceReservation"}})),
+    ] {
+        assert_eq!(slot_beside(&other, Some(&first)), slot(&other));
+    }
+    let second = slot_beside(&object(1, "p", "h1"), Some(&first));
+    let places = |slot: &berth_core::slot::Slot| [slot.project.as_str().as_ptr(), slot.zone.as_str().as_ptr()];
+    assert_eq!(places(&second), places(&first));
+    assert_eq!(
+        second.status_host.as_ref().map(|host| host.as_str().as_ptr()),
+        second.target_host.as_ref().map(|host| host.as_str().as_ptr())
+    );
+}

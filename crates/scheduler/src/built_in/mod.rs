@@ -9,6 +9,8 @@ mod inner;
 mod placing;
 mod serving;
 mod verdict;
+#[cfg(feature = "testing")]
+mod witness;
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -49,12 +51,18 @@ impl Default for Settings {
 #[derive(Debug)]
 pub struct BuiltIn {
     inner: Mutex<Inner>,
+    #[cfg(feature = "testing")]
+    witness: witness::Witness,
 }
 
 impl BuiltIn {
     /// A scheduler without hosts.
     pub fn new(settings: Settings) -> Self {
-        Self { inner: Mutex::new(Inner::new(settings)) }
+        Self {
+            inner: Mutex::new(Inner::new(settings)),
+            #[cfg(feature = "testing")]
+            witness: witness::Witness::default(),
+        }
     }
 
     /// A Hypervisor appeared, changed or (`None`) was deleted. Returns the slots to wake: each holds an assume entry
@@ -66,7 +74,7 @@ impl BuiltIn {
             Some(host) => inner.set_host(Host { name: name.clone(), ..host }),
             None => inner.remove_host(name),
         }
-        inner.take_woken()
+        self.woken(&mut inner)
     }
 
     /// A Reservation of any type appeared, changed or (`None`) was deleted. Returns the slots to wake.
@@ -77,7 +85,7 @@ impl BuiltIn {
             Some(reservation) => inner.set_reservation(Reservation { key: key.clone(), ..reservation }),
             None => inner.remove_reservation(key),
         }
-        inner.take_woken()
+        self.woken(&mut inner)
     }
 
     /// A cluster has not been heard of for too long, or was heard of again: its hosts keep counting, but are not
@@ -87,7 +95,7 @@ impl BuiltIn {
         let mut inner = self.lock();
         let offered = inner.fleet.withhold(cluster, withhold);
         inner.serve(offered);
-        inner.take_woken()
+        self.woken(&mut inner)
     }
 
     /// Replaces the pipelines; runs in progress are not disturbed.
@@ -103,7 +111,10 @@ impl BuiltIn {
     /// Decides on a request from outside in one critical section (document 60 sections 2.5 and 14.1). Unless it is
     /// `read_only`, the first host of the answer is held by a claim until the view shows it or its time is over.
     pub fn answer(&self, call: &Call<'_>) -> Result<Answer, SchedulerError> {
-        self.lock().answer(call)
+        let mut inner = self.lock();
+        let answer = inner.answer(call);
+        self.answered(&inner, None);
+        answer
     }
 
     /// Ends the claims of answers whose time is over; `now` is monotonic time since the process began. Returns the slots
@@ -112,7 +123,7 @@ impl BuiltIn {
     pub fn expire(&self, now: Duration) -> Vec<SlotKey> {
         let mut inner = self.lock();
         inner.expire(now);
-        inner.take_woken()
+        self.woken(&mut inner)
     }
 
     /// What was booked for a VM was not written and will not be: its whole size counts besides the slot from now on.
@@ -158,6 +169,25 @@ impl BuiltIn {
         view.drift()
     }
 
+    /// The slots to wake: room was given to each of them.
+    fn woken(&self, inner: &mut Inner) -> Vec<SlotKey> {
+        let woken = inner.take_woken();
+        if !woken.is_empty() {
+            self.answered(inner, None);
+        }
+        woken
+    }
+
+    /// Room may have been given out; nobody else could ask yet.
+    #[cfg(feature = "testing")]
+    fn answered(&self, inner: &Inner, whole: Option<&WholeRequest>) {
+        self.witness.tell(&inner.fleet.view, whole);
+    }
+
+    #[cfg(not(feature = "testing"))]
+    #[expect(clippy::unused_self, reason = "only tests listen")]
+    fn answered(&self, _: &Inner, _: Option<&WholeRequest>) {}
+
     /// The lock, also after a panic: the view is whole between any two steps, and what a decision pretended is
     /// dropped by [`Inner::begin`].
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -169,15 +199,24 @@ impl BuiltIn {
 
 impl Scheduler for BuiltIn {
     async fn place_all(&self, whole: &WholeRequest) -> Result<Placement, SchedulerError> {
-        self.lock().place_all(whole)
+        let mut inner = self.lock();
+        let placement = inner.place_all(whole);
+        self.answered(&inner, Some(whole));
+        placement
     }
 
     async fn place(&self, slot: &SlotRequest) -> Result<Placed, SchedulerError> {
-        self.lock().place(slot)
+        let mut inner = self.lock();
+        let placed = inner.place(slot);
+        self.answered(&inner, None);
+        placed
     }
 
     async fn pin(&self, pin: &Pin) -> Result<bool, SchedulerError> {
-        self.lock().pin(pin)
+        let mut inner = self.lock();
+        let pinned = inner.pin(pin);
+        self.answered(&inner, None);
+        pinned
     }
 
     async fn probe(&self, request: &Request) -> Result<Vec<HostName>, SchedulerError> {
@@ -195,7 +234,7 @@ impl Scheduler for BuiltIn {
     fn applied(&self, keys: &[SlotKey]) -> Vec<SlotKey> {
         let mut inner = self.lock();
         inner.applied(keys);
-        inner.take_woken()
+        self.woken(&mut inner)
     }
 
     fn in_doubt(&self, key: &SlotKey) {
@@ -205,13 +244,13 @@ impl Scheduler for BuiltIn {
     fn settled(&self, key: &SlotKey) -> Vec<SlotKey> {
         let mut inner = self.lock();
         inner.settled(key);
-        inner.take_woken()
+        self.woken(&mut inner)
     }
 
     fn withdraw(&self, key: &SlotKey) -> Vec<SlotKey> {
         let mut inner = self.lock();
         inner.withdraw(key);
-        inner.take_woken()
+        self.woken(&mut inner)
     }
 
     fn verdict(&self, key: &SlotKey) -> Verdict {

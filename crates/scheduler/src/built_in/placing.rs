@@ -2,7 +2,7 @@
 //! lock is released (D13, U1).
 
 use berth_capacity_view::{Assumed, HostId, HostState};
-use berth_core::{HostName, SlotKey, VmId};
+use berth_core::{HostName, SlotKey, VmId, mutants::Mutant};
 
 use super::inner::Inner;
 use crate::{Pin, Placed, Placement, Request, SchedulerError, Shortage, SlotRequest, WholeRequest, engine::Scope};
@@ -37,25 +37,54 @@ impl Inner {
 
     pub(super) fn place_all(&mut self, whole: &WholeRequest) -> Result<Placement, SchedulerError> {
         let mut freed = Vec::new();
-        self.fleet.view.pretend(&whole.release, &whole.shrink);
-        let found = whole.slots.iter().map(|slot| self.find(slot, &mut freed)).collect::<Vec<_>>();
-        self.fleet.view.face_facts();
-        let refused = found.iter().any(|found| !matches!(found, Ok(Found::Standing(_) | Found::New(_))));
+        let found = self.find_all(whole, &mut freed);
+        let refused = !found.iter().all(is_found);
         let failed = found.iter().any(Result::is_err);
         for (slot, found) in whole.slots.iter().zip(&found) {
             self.conclude(slot, found, failed || refused && whole.all_or_nothing, whole.existing);
         }
+        let doubt = (refused && !failed && whole.all_or_nothing).then(|| self.doubt_in_the_way(whole)).flatten();
         self.serve(freed);
+        if let Some(entry) = doubt {
+            return Err(in_doubt(&entry));
+        }
         let mut shortage = None;
         let hosts = found.into_iter().map(|found| Ok(host(found?, &mut shortage))).collect::<Result<_, _>>()?;
         Ok(Placement::Decided { hosts, shortage })
+    }
+
+    fn find_all(&mut self, whole: &WholeRequest, freed: &mut Vec<HostId>) -> Vec<Result<Found, SchedulerError>> {
+        self.fleet.view.pretend(&whole.release, &whole.shrink);
+        let found = whole.slots.iter().map(|slot| self.find(slot, freed)).collect();
+        self.fleet.view.face_facts();
+        found
+    }
+
+    /// Of the entries in doubt without which the whole would have had room the first: the write that it belongs to may have
+    /// come to nothing, and what nobody knows is no reason to reject (U37).
+    fn doubt_in_the_way(&mut self, whole: &WholeRequest) -> Option<Assumed> {
+        let is_own = |entry: &Assumed| whole.slots.iter().any(|slot| slot.key == entry.key);
+        let entries = self.fleet.view.all_assumed().filter(|entry| entry.doubt || is_own(entry));
+        let (own, doubts): (Vec<Assumed>, Vec<Assumed>) = entries.cloned().partition(is_own);
+        if doubts.is_empty() {
+            return None;
+        }
+        for entry in &doubts {
+            drop(self.fleet.view.forget(&entry.key));
+        }
+        let fits = self.find_all(whole, &mut Vec::new()).iter().all(is_found);
+        whole.slots.iter().for_each(|slot| drop(self.fleet.view.forget(&slot.key)));
+        own.iter().chain(&doubts).for_each(|entry| drop(self.fleet.view.assume(entry.clone())));
+        doubts.into_iter().next().filter(|_| fits)
     }
 
     /// Takes back what was found when the whole is refused; else the list and the keepsakes follow the outcome. A slot
     /// that does not exist yet and does not fit enters the list when it asks for itself.
     fn conclude(&mut self, slot: &SlotRequest, found: &Result<Found, SchedulerError>, refused: bool, existing: bool) {
         match found {
-            Ok(Found::New(_)) if refused => drop(self.fleet.view.forget(&slot.key)),
+            Ok(Found::New(_)) if refused || Mutant::AssumeEntryDropped.is_on() => {
+                drop(self.fleet.view.forget(&slot.key));
+            }
             Ok(Found::Standing(_) | Found::New(_)) if !refused => {
                 self.waiting.leave(&slot.key);
                 self.kept.remove(&slot.key);
@@ -167,6 +196,10 @@ impl Inner {
             None => self.fleet.view.forget(key),
         };
     }
+}
+
+fn is_found(found: &Result<Found, SchedulerError>) -> bool {
+    matches!(found, Ok(Found::Standing(_) | Found::New(_)))
 }
 
 fn in_doubt(entry: &Assumed) -> SchedulerError {

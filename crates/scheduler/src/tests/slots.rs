@@ -89,6 +89,30 @@ fn a_write_in_doubt_keeps_its_room_until_it_is_settled() {
 }
 
 #[test]
+fn u37_a_write_of_unknown_outcome_is_no_reason_to_reject() {
+    let scheduler = cloud(&[2, 2]);
+    let unknown = commitment("a", 1, 2);
+    assert_eq!(place_all(&scheduler, &whole(unknown.clone(), true)).1, None);
+    for slot in &unknown {
+        scheduler.in_doubt(&slot.key);
+    }
+    let rooms = || ["h0", "h1"].map(|host| scheduler.room(&host.into()));
+    let before = rooms();
+    let three = commitment("c", 3, 3);
+    let placement = now(scheduler.place_all(&whole(three.clone(), true)));
+    assert!(matches!(placement, Err(SchedulerError::InDoubt { .. })), "{placement:?}");
+    assert_eq!((rooms(), scheduler.doubts().len(), scheduler.assumed()), (before, 2, 2));
+    assert!(
+        place_all(&scheduler, &whole(commitment("d", 4, 5), true)).1.is_some(),
+        "there is not room for five anyway"
+    );
+    assert_eq!(place_all(&scheduler, &whole(three.clone(), false)).0.iter().flatten().count(), 2, "they wait");
+    let _ = scheduler.applied(&three.iter().map(|slot| slot.key.clone()).collect::<Vec<_>>());
+    let _ = scheduler.settled(&unknown[0].key);
+    assert_eq!(place_all(&scheduler, &whole(three, true)).1, None);
+}
+
+#[test]
 fn an_observation_settles_what_is_in_doubt() {
     let scheduler = cloud(&[1]);
     let slot = wanted("a", 1, 0, size());

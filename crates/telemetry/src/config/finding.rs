@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use super::value::one_line;
+
 /// How much a finding matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
@@ -25,6 +27,15 @@ pub struct Finding {
     pub path: String,
     /// What was found and what was expected.
     pub text: String,
+}
+
+impl Finding {
+    /// Longer texts are cut, in characters: they repeat what they found.
+    const LONGEST: usize = 500;
+
+    pub(super) fn new(severity: Severity, path: String, text: String) -> Self {
+        Self { severity, path, text: one_line(text, Self::LONGEST) }
+    }
 }
 
 impl fmt::Display for Finding {

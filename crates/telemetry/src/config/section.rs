@@ -359,17 +359,18 @@ impl<'a> Section<'a> {
         let object = found.as_object();
         if object.is_none() && !found.is_null() {
             let text = format!("{} is not an object; write {{...}}", value::shown(found));
-            self.report.findings.0.push(Finding { severity: Severity::Error, path: path.to_owned(), text });
+            self.report.findings.0.push(Finding::new(Severity::Error, path.to_owned(), text));
         }
         object
     }
 
     fn find(&mut self, severity: Severity, key: &str, text: String) {
         let path = join(&self.path, key);
-        self.report.findings.0.push(Finding { severity, path, text });
+        self.report.findings.0.push(Finding::new(severity, path, text));
     }
 }
 
 fn join(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+    let key = value::key_shown(key);
+    if path.is_empty() { key } else { format!("{path}.{key}") }
 }

@@ -14,6 +14,9 @@ use super::section::Zero;
 /// Longer values are not repeated in messages.
 const SHOWN_CHARACTERS: usize = 60;
 
+/// Longer keys are not repeated in paths.
+const KEY_CHARACTERS: usize = 120;
+
 /// A value as it appears in a message.
 pub(super) fn shown(value: &Value) -> String {
     match value {
@@ -25,6 +28,24 @@ pub(super) fn shown(value: &Value) -> String {
             if short.len() < text.len() { format!("{short}...") } else { text }
         }
     }
+}
+
+/// A key as it appears in a path: people choose some of them, and a path is a part of a line. One that is empty has to be
+/// seen.
+pub(super) fn key_shown(key: &str) -> String {
+    if key.is_empty() {
+        return r#""""#.to_owned();
+    }
+    one_line(key.to_owned(), KEY_CHARACTERS)
+}
+
+/// A text without line breaks, cut to so many characters.
+pub(super) fn one_line(text: String, most: usize) -> String {
+    if text.chars().count() <= most && !text.contains(char::is_control) {
+        return text;
+    }
+    let short: String = text.chars().take(most).map(|c| if c.is_control() { '?' } else { c }).collect();
+    if short.len() < text.len() { format!("{short}...") } else { short }
 }
 
 /// `a`, `b` or `c`.
@@ -106,7 +127,7 @@ fn entries<T>(found: &Value, wrong: &str, read: impl Fn(&Value) -> Option<T>) ->
     let entries = found.as_object().ok_or(r#"is not a map; write {"name": value}"#)?;
     let entry = |(name, value): (&String, &Value)| match read(value) {
         Some(read) => Ok((name.clone(), read)),
-        None => Err(format!("holds {} under {name:?}, {wrong}", shown(value))),
+        None => Err(format!("holds {} under {:?}, {wrong}", shown(value), key_shown(name))),
     };
     entries.iter().map(entry).collect()
 }

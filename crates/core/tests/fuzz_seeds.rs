@@ -1,0 +1,44 @@
+//! What `make fuzz TARGET=quantity` tries for as long as one likes, tried here with its seeds and some thousand changes to
+//! them.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
+#![allow(clippy::disallowed_methods, reason = "the seeds are files")]
+
+#[path = "../../../fuzz/trials/changed.rs"]
+mod changed;
+#[path = "../../../fuzz/trials/quantity.rs"]
+mod trial;
+
+use berth_core::Quantity;
+use changed::{changed, seeds};
+use proptest::prelude::*;
+
+#[test]
+fn every_seed_is_a_quantity() {
+    let seeds = seeds("quantity");
+    assert!(seeds.len() > 10);
+    for seed in &seeds {
+        Quantity::parse(std::str::from_utf8(seed).unwrap()).unwrap();
+        trial::quantity(seed);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+    #[test]
+    fn changed_seeds_are_read_rounded_and_written(text in changed("quantity")) {
+        trial::quantity(&text);
+    }
+
+    #[test]
+    fn all_numbers_are_written_and_scaled(bytes in proptest::collection::vec(any::<u8>(), 24)) {
+        trial::quantity(&bytes);
+    }
+
+    #[test]
+    fn texts_that_look_like_quantities_are_read_rounded_and_written(
+        text in "[-+]?[0-9]{0,20}(\\.[0-9]{0,20})?([numkMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]{1,3})?"
+    ) {
+        trial::quantity(text.as_bytes());
+    }
+}

@@ -1,0 +1,93 @@
+//! What is tried with the bytes of a configuration file, by the fuzzer and by a test of `berth-telemetry`: it is read, with
+//! and without `--strict-config`. What is wrong is said in lines that name the key; what can be used says in effect the
+//! same when it is read again, and never shows a secret.
+
+use berth_telemetry::{
+    TelemetryError,
+    config::{Configuration, Findings, Loaded, Severity, decode, merge},
+};
+use serde_json::{Map, Value};
+
+/// Longest line about one key, in characters: a few keys of a path, and a text.
+const LINE: usize = 1500;
+
+/// Where secrets are.
+const SECRETS: [&str; 2] = ["/scheduler/token", "/committedResourceReservationController/schedulerToken"];
+
+/// Tries a file.
+pub fn configuration(file: &[u8]) {
+    let Ok(Value::Object(values)) = serde_json::from_slice(file) else { return };
+    let (lenient, strict) = (read(&values, false), read(&values, true));
+    if let Ok(strict) = &strict {
+        assert_eq!(lenient.as_ref().map(|loaded| &loaded.configuration), Ok(&strict.configuration));
+    }
+    match (&lenient, &strict) {
+        (Ok(loaded), Err(_)) => {
+            assert!(!loaded.findings.0.is_empty(), "only --strict-config minds it, and does not say");
+        }
+        (Err(_), strict) => assert!(strict.is_err(), "what cannot be used, cannot be used strictly"),
+        _ => {}
+    }
+    for findings in [&lenient, &strict].map(|read| read.as_ref().map_or_else(|wrong| wrong, |good| &good.findings)) {
+        told(findings, &values);
+    }
+    if let Ok(loaded) = lenient {
+        in_effect(&loaded, &values);
+    }
+    laid_over_itself(&values);
+}
+
+fn read(values: &Map<String, Value>, strict: bool) -> Result<Loaded, Findings> {
+    decode(values, strict).map_err(|error| match error {
+        TelemetryError::Configuration { findings } => findings,
+        other => panic!("a value cannot lead to {other}"),
+    })
+}
+
+fn told(findings: &Findings, values: &Map<String, Value>) {
+    for finding in &findings.0 {
+        let line = finding.to_string();
+        assert!(!finding.path.is_empty() && !finding.text.is_empty(), "{line:?}");
+        assert!(line.chars().count() < LINE && !line.contains(char::is_control), "{} bytes: {line:?}", line.len());
+        for secret in secrets(values) {
+            assert!(!line.contains(secret), "{line:?} shows a secret");
+        }
+    }
+    let shown = findings.0.iter().filter(|finding| finding.severity != Severity::Info).count();
+    assert_eq!(findings.to_string().lines().skip(1).count(), shown, "{findings}");
+}
+
+fn in_effect(loaded: &Loaded, values: &Map<String, Value>) {
+    let text = Value::Object(loaded.in_effect.clone()).to_string();
+    for secret in secrets(values) {
+        assert!(!text.contains(secret), "{text} shows a secret");
+    }
+    let again = read(&loaded.in_effect, false).unwrap_or_else(|wrong| panic!("{text}\n{wrong}"));
+    assert_eq!(without_secrets(&again), without_secrets(loaded), "{text}");
+    assert_eq!(again.in_effect, loaded.in_effect);
+}
+
+fn without_secrets(loaded: &Loaded) -> Configuration {
+    let mut configuration = loaded.configuration.clone();
+    configuration.scheduler.token = None;
+    configuration.reservation_controller.scheduler_token = None;
+    configuration
+}
+
+/// Texts that stand where secrets belong and nowhere else, so that whoever shows one has taken it from there.
+fn secrets(values: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    let whole = Value::Object(values.clone());
+    let text = whole.to_string();
+    let at = |path: &str| path[1..].split('/').try_fold(values, |values, key| values.get(key)?.as_object());
+    let found = SECRETS.into_iter().filter_map(move |path| {
+        let (section, key) = path.rsplit_once('/')?;
+        at(section)?.get(key)?.as_str()
+    });
+    found.filter(move |secret| secret.len() > 5 && text.matches(secret).count() == 1).collect::<Vec<_>>().into_iter()
+}
+
+fn laid_over_itself(values: &Map<String, Value>) {
+    let mut both = values.clone();
+    merge(&mut both, values.clone());
+    assert_eq!(both, *values);
+}
