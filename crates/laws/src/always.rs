@@ -107,7 +107,8 @@ pub(crate) fn has_finalizer(commitment: &CommittedResource) -> bool {
     commitment.finalizers().iter().any(|finalizer| finalizer == labels::RELEASE_SLOTS)
 }
 
-fn overbooked(snapshot: &Snapshot, outside: &Outside, key: &Key, host: &Hypervisor) -> Option<Violation> {
+/// A host holds more than it has.
+pub(crate) fn overbooked(snapshot: &Snapshot, outside: &Outside, key: &Key, host: &Hypervisor) -> Option<Violation> {
     snapshot.host(&key.name)?;
     let allowed = outside.allowed(&key.name);
     let over: Vec<_> = RESOURCES

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use berth_core::Quantity;
-use berth_crds::{self as crds, resources};
+use berth_crds::{self as crds, CommittedResourceSpec, ResourceType, resources};
 
 const MIB: i128 = 1 << 20;
 
@@ -23,6 +23,11 @@ pub(crate) fn amount(quantity: &crds::Quantity) -> i128 {
 /// What there is, rounded down (U20), if it is there and makes sense.
 pub(crate) fn offered(map: &BTreeMap<String, crds::Quantity>, resource: &str) -> Option<i128> {
     sensible(map.get(resource)?).map(|quantity| quantity.round_down().into())
+}
+
+/// The bytes that a commitment holds in slots; cores hold none.
+pub(crate) fn memory_of(spec: &CommittedResourceSpec) -> i128 {
+    if spec.resource_type == ResourceType::Memory { amount(&spec.amount) } else { 0 }
 }
 
 fn sensible(quantity: &crds::Quantity) -> Option<Quantity> {

@@ -1,13 +1,12 @@
 //! The laws that hold when nothing is under way any more: sums, leftovers, and that what is said is true.
 
-use berth_crds::{
-    CommitmentState, CommittedResource, CommittedResourceSpec, Condition, Reservation, conditions, labels,
-};
+use berth_crds::{CommitmentState, CommittedResource, CommittedResourceSpec, Condition, Reservation, conditions};
 
 use crate::{
     Key, Law, Snapshot, Violation,
     always::{has_finalizer, is_ours, on_its_way_out, orphaned},
     cores::idle,
+    frozen::is_annotated,
     snapshot::{commitment_of, in_force_on, says_duplicate},
 };
 
@@ -72,15 +71,10 @@ fn of_object(snapshot: &Snapshot, key: &Key, object: &CommittedResource) -> Vec<
         let text = format!("is served, and so are {} other objects with its UUID", served.len() - 1);
         broken.push(Violation::new(Law::ServedTwice, key, text));
     }
-    if is_served && !is_frozen(object) {
+    if is_served && !is_annotated(object) {
         broken.extend(of_commitment(snapshot, key, object));
     }
     broken
-}
-
-/// Nothing is done about a commitment that somebody has frozen (U57).
-fn is_frozen(commitment: &CommittedResource) -> bool {
-    commitment.metadata.annotations.iter().flatten().any(|(name, _)| name == labels::FREEZE)
 }
 
 fn of_commitment(snapshot: &Snapshot, key: &Key, object: &CommittedResource) -> Vec<Violation> {

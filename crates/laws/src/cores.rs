@@ -74,7 +74,9 @@ pub(crate) fn oversold(snapshot: &Snapshot, outside: &Outside, place: &Place) ->
 /// A commitment waits for cores that are there.
 pub(crate) fn idle(snapshot: &Snapshot, key: &Key, object: &CommittedResource) -> Option<Violation> {
     let ready = conditions::ready(&object.status.as_ref()?.conditions)?;
-    let waits = ready.reason == "Reserving" && ready.message.starts_with("insufficient CPU cores");
+    if ready.reason != "Reserving" || !ready.message.starts_with("insufficient CPU cores") {
+        return None;
+    }
     let place = place(&object.spec);
     let others = sheet(snapshot, &place);
     let others = Sheet {
@@ -83,7 +85,7 @@ pub(crate) fn idle(snapshot: &Snapshot, key: &Key, object: &CommittedResource) -
     };
     let (wanted, left) = (amount(&object.spec.amount), others.total? - others.held());
     let text = || format!("it waits for {wanted} cores, and {left} are left");
-    (waits && wanted <= left).then(|| Violation::new(Law::CoresIdle, key, text()))
+    (wanted <= left).then(|| Violation::new(Law::CoresIdle, key, text()))
 }
 
 /// The spec with which an object was accepted, when that is one of cores.

@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::Key;
 
-/// What must be true. Those down to [`Law::CoresOversold`] hold after every write, the others at rest.
+/// What must be true. Those down to [`Law::CoresOversold`] hold after every write, those from [`Law::SlotOnGoneHost`] on are
+/// about time ([`crate::Overdue`], [`crate::Disturbances`]), the others hold at rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Law {
     /// A slot belongs to a commitment that exists and is served (D1, U14, U15). A slot that is not marked as made by us
@@ -65,11 +66,18 @@ pub enum Law {
     /// The status of a slot in force names only VMs that it expects and that its host lists (document 21 section 15 no. 3
     /// and 5).
     VmConfirmedUntrue,
+    /// A slot leaves a host that does not exist any more when its grace is over (U36).
+    SlotOnGoneHost,
+    /// A slot that we made goes when nobody has had its commitment for longer than its grace (U49).
+    OrphanStays,
+    /// Not more slots of a zone than the brake allows are deleted or lose their host within ten minutes without anybody
+    /// having wished it (D14).
+    DisturbedTooMany,
 }
 
 impl Law {
     /// All laws.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 28] = [
         Self::SlotOrphaned,
         Self::FinalizerMissing,
         Self::HostOverbooked,
@@ -95,6 +103,9 @@ impl Law {
         Self::CoresIdle,
         Self::VmUnconfirmed,
         Self::VmConfirmedUntrue,
+        Self::SlotOnGoneHost,
+        Self::OrphanStays,
+        Self::DisturbedTooMany,
     ];
 
     /// The value of the label `law` in metrics.
@@ -125,6 +136,9 @@ impl Law {
             Self::CoresIdle => "cores_idle",
             Self::VmUnconfirmed => "vm_unconfirmed",
             Self::VmConfirmedUntrue => "vm_confirmed_untrue",
+            Self::SlotOnGoneHost => "slot_on_gone_host",
+            Self::OrphanStays => "orphan_stays",
+            Self::DisturbedTooMany => "disturbed_too_many",
         }
     }
 }

@@ -3,22 +3,33 @@
 //!
 //! [`always`] holds after every write that was committed, [`at_rest`] when nothing is under way any more. A [`Snapshot`]
 //! is filled from stores or from a test server and follows single changes; [`always_touched`] judges only what one
-//! change can have broken. What people, hosts and other programs did is told apart with [`Outside`]. What is done about
-//! a violation is left to the caller.
+//! change can have broken. What people, hosts and other programs did is told apart with [`Outside`]. What may be so for a
+//! while and not for longer is judged by [`Overdue`], what may happen only so often by [`Disturbances`]; both are told of
+//! changes and of the time. [`overpromised`] judges what was promised and no object shows yet. What is done about a
+//! violation is left to the caller.
 
 mod always;
 mod amounts;
 mod at_rest;
 mod cores;
+mod disturbances;
+mod frozen;
 mod key;
 mod law;
 mod outside;
+mod overdue;
+mod promises;
 mod room;
 mod snapshot;
+mod wish;
 
 pub use always::{always, always_touched};
 pub use at_rest::at_rest;
+pub use disturbances::{Disturbances, Moment, confirms};
+pub use frozen::Frozen;
 pub use key::Key;
 pub use law::{Law, Violation};
 pub use outside::Outside;
+pub use overdue::Overdue;
+pub use promises::{Promise, Promises, overpromised};
 pub use snapshot::{Snapshot, Touched};

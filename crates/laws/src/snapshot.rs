@@ -151,7 +151,12 @@ impl Snapshot {
 
     /// The slot of this key.
     pub(crate) fn slot(&self, key: &Key) -> Option<&Reservation> {
-        self.reservations.get(key).map(|one| &**one).filter(|one| is_slot(one))
+        self.shared_slot(key).map(|one| &**one)
+    }
+
+    /// The same, as whoever keeps it has it.
+    pub(crate) fn shared_slot(&self, key: &Key) -> Option<&Arc<Reservation>> {
+        self.reservations.get(key).filter(|one| is_slot(one))
     }
 
     /// The slots that name this commitment.
@@ -207,6 +212,11 @@ impl Snapshot {
         let mut keys = self.hosts_called.select(name);
         let key = keys.next().filter(|_| keys.next().is_none())?;
         Some((key, self.hosts.get(key)?))
+    }
+
+    /// Whether a host of this name is there, in whatever cluster.
+    pub(crate) fn has_host(&self, name: &str) -> bool {
+        self.hosts_called.select(name).next().is_some()
     }
 
     /// The objects with this UUID.

@@ -274,6 +274,10 @@ impl Rules {
         self.hooks.push(Planned { which, pass: nth.saturating_sub(1), hook });
     }
 
+    pub(crate) fn remove(&mut self, fault: Fault) {
+        self.rules.retain(|rule| rule.fault != fault);
+    }
+
     pub(crate) fn clear(&mut self) {
         self.rules.clear();
         self.hooks.clear();
@@ -362,6 +366,11 @@ mod tests {
         let faults: Vec<_> = (0..4).map(|_| fault(&mut rules, Verb::Create, "/things/a")).collect();
         let internal = Some(Fault::Internal);
         assert_eq!(faults, [Some(Fault::Conflict), Some(Fault::Hang), internal, internal]);
+        rules.remove(Fault::Conflict);
+        assert_eq!(fault(&mut rules, Verb::Create, "/things/a"), internal);
+        rules.remove(Fault::Internal);
+        assert_eq!(fault(&mut rules, Verb::Create, "/things/a"), None);
+        rules.add(rule("/things", Fault::Internal).always());
         rules.clear();
         assert_eq!(fault(&mut rules, Verb::Create, "/things/a"), None);
     }

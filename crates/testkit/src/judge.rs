@@ -1,52 +1,88 @@
-//! Judges every write with the laws (ruling U55), right after it was committed, and the world when it is at rest. What
-//! people do through [`Judge::people`] is not held against the operator.
+//! Judges every write with the laws (ruling U55), right after it was committed, every promise that it is told of, and the
+//! world when it is at rest. What people do through [`Judge::people`] is not held against the operator, nor what it could
+//! not do because it was not there ([`Judge::begins`], [`Judge::interrupted`]).
+
+mod objects;
+mod state;
 
 use std::{
-    collections::BTreeSet,
+    collections::BTreeMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
-use berth_cluster::Kind;
 use berth_core::ClusterName;
-use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Reservation};
-use berth_laws::{Key, Outside, Snapshot, Touched, Violation, always_touched, at_rest};
-use serde_json::Value;
+use berth_laws::{Frozen, Promises, at_rest};
+use berth_telemetry::clock::{Clock, SystemClock};
 
-use crate::{Event, Happened, Server};
+use self::state::{State, words};
+use crate::{Event, Server};
 
-/// A judge over the servers of one world.
-#[derive(Clone, Default)]
+/// What a judge goes by.
+#[derive(Clone)]
+pub struct Rules {
+    /// The wall clock of the operators.
+    pub clock: Arc<dyn Clock>,
+    /// `brake.slots`, if it is configured.
+    pub brake: Option<usize>,
+    /// What the configuration freezes.
+    pub frozen: Frozen,
+    /// How long a slot may stay on a host that has gone, or without its commitment: the grace of the operator, and as long
+    /// as anything may take.
+    pub overdue: Duration,
+}
+
+impl Default for Rules {
+    /// Those of an operator without configuration: a grace of one minute, and half an hour for everything else.
+    fn default() -> Self {
+        let overdue = Duration::from_secs(31 * 60);
+        Self { clock: Arc::new(SystemClock), brake: None, frozen: Frozen::default(), overdue }
+    }
+}
+
+/// A judge over the servers of one world. Clones are the same judge.
+#[derive(Clone)]
 pub struct Judge {
     bench: Arc<Bench>,
 }
 
-#[derive(Default)]
 struct Bench {
     state: Mutex<State>,
     /// Whoever writes at the moment is no operator.
     people: AtomicBool,
 }
 
-struct State {
-    snapshot: Snapshot,
-    outside: Outside,
-    broken: BTreeSet<String>,
-    writes: usize,
-}
-
-impl Default for State {
+impl Default for Judge {
     fn default() -> Self {
-        Self { snapshot: Snapshot::default(), outside: Outside::late(), broken: BTreeSet::new(), writes: 0 }
+        Self::new(Rules::default())
     }
 }
 
 impl Judge {
+    /// A judge that has seen nothing. Its time is tokio's.
+    pub fn new(rules: Rules) -> Self {
+        let (state, people) = (Mutex::new(State::new(rules)), AtomicBool::new(false));
+        Self { bench: Arc::new(Bench { state, people }) }
+    }
+
     /// Everybody has heard by now of what people and hosts did.
     pub fn heard(&self) {
         self.lock().outside.heard();
+    }
+
+    /// An operator begins, or another one leads: it knows nothing of what was before.
+    pub fn begins(&self) {
+        let mut state = self.lock();
+        state.disturbances.begins();
+        state.interrupted();
+    }
+
+    /// Up to now the operator could not know or do everything: it stood still, or a server was away.
+    pub fn interrupted(&self) {
+        self.lock().interrupted();
     }
 
     /// Judges everything that is written to `server`, the API server of `cluster`, from now on. Everything that it holds
@@ -64,34 +100,36 @@ impl Judge {
         done
     }
 
+    /// An operator holds this for answers that were given: if all of it came true at once no host may be over-booked.
+    pub fn promised(&self, promises: &Promises) {
+        self.lock().promised(promises);
+    }
+
     /// How many writes to commitments, slots and hosts there were so far, by anybody.
     pub fn writes(&self) -> usize {
         self.lock().writes
     }
 
-    /// All violations that any write has brought about, in words.
+    /// Adds up how many answers were judged so far.
+    pub fn add(&self, all: &mut BTreeMap<&'static str, u64>) {
+        *all.entry("answer judged").or_default() += self.lock().promises;
+    }
+
+    /// All violations that any write, any promise or the time has brought about until now, in words.
     pub fn broken(&self) -> Vec<String> {
-        self.lock().broken.iter().cloned().collect()
+        let mut state = self.lock();
+        state.look_at_the_time();
+        state.broken.iter().cloned().collect()
     }
 
     /// What is wrong at rest, in words.
     pub fn broken_at_rest(&self) -> Vec<String> {
-        at_rest(&self.lock().snapshot).iter().map(words).collect()
+        at_rest(&self.lock().objects.snapshot).iter().map(words).collect()
     }
 
     fn written(&self, cluster: &ClusterName, event: &Event) {
-        let mut state = self.lock();
-        let State { snapshot, outside, broken, writes } = &mut *state;
-        let Some(touched) = follow(snapshot, cluster, event) else { return };
-        *writes += 1;
-        if self.bench.people.load(Ordering::SeqCst) {
-            outside.excuse(snapshot, &touched);
-        } else {
-            outside.learn(snapshot, &touched);
-        }
-        let version = event.version;
-        let found = always_touched(snapshot, outside, &touched);
-        broken.extend(found.iter().map(|violation| format!("version {version}: {}", words(violation))));
+        let people = self.bench.people.load(Ordering::SeqCst);
+        self.lock().written(cluster, event, people);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -99,84 +137,5 @@ impl Judge {
     }
 }
 
-fn words(violation: &Violation) -> String {
-    format!("{}: {violation}", violation.law.as_str())
-}
-
-/// Takes a write over into the snapshot; none for kinds that no law is about.
-fn follow(snapshot: &mut Snapshot, cluster: &ClusterName, event: &Event) -> Option<Touched> {
-    let name = event.object["metadata"]["name"].as_str().unwrap_or_default();
-    let key = Key::new(cluster.clone(), name);
-    let is = |path: &str| event.kind == path;
-    if is(&CommittedResource::url_path_of()) {
-        Some(snapshot.commitment(&key, decoded(event).as_ref()))
-    } else if is(&Reservation::url_path_of()) {
-        Some(snapshot.reservation(&key, decoded(event).as_ref()))
-    } else if is(&Hypervisor::url_path_of()) {
-        Some(snapshot.hypervisor(&key, decoded(event).as_ref()))
-    } else if is(&FlavorGroupCapacity::url_path_of()) {
-        Some(snapshot.capacity(&key, decoded(event).as_ref()))
-    } else {
-        None
-    }
-}
-
-/// The object as it is now, unless it is gone or cannot be read.
-fn decoded<K: Kind>(event: &Event) -> Option<Arc<K>> {
-    let there = event.happened == Happened::Applied;
-    there.then(|| serde_json::from_value(Value::clone(&event.object)).ok().map(Arc::new)).flatten()
-}
-
-trait Path {
-    fn url_path_of() -> String;
-}
-
-impl<K: Kind> Path for K {
-    fn url_path_of() -> String {
-        K::url_path(&(), None)
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use berth_telemetry::clock::SystemClock;
-    use serde_json::json;
-
-    use super::*;
-    use crate::seeds;
-
-    #[tokio::test]
-    async fn what_an_operator_breaks_is_found_and_what_people_break_is_not() {
-        let (judge, server) = (Judge::default(), Server::new(Arc::new(SystemClock)));
-        judge.watch(&ClusterName::home(), &server);
-        judge.people(|| {
-            server.create(&seeds::host("h", 1)).unwrap();
-            server.create(&seeds::patient("uuid-1", 2)).unwrap();
-        });
-        let slot = |number: u64| {
-            let mut slot = berth_crds::testing::slot("uuid-1", number);
-            slot.spec.target_host = Some("h".to_owned());
-            slot
-        };
-        judge.people(|| server.create(&slot(0)).unwrap());
-        assert_eq!(judge.broken(), [""; 0]);
-        judge.heard();
-        server.create(&slot(1)).unwrap();
-        let broken = judge.broken();
-        assert!(broken.iter().any(|text| text.contains("host_overbooked")), "{broken:?}");
-        assert!(!judge.broken_at_rest().is_empty());
-    }
-
-    #[tokio::test]
-    async fn what_is_gone_is_not_judged_any_more() {
-        let (judge, server) = (Judge::default(), Server::new(Arc::new(SystemClock)));
-        judge.watch(&ClusterName::home(), &server);
-        judge.people(|| server.create(&seeds::patient("uuid-1", 1)).unwrap());
-        assert_eq!(judge.broken_at_rest().len(), 1, "nothing is said about it");
-        server
-            .edit::<CommittedResource>("commitment-uuid-1", &json!({ "metadata": { "labels": { "a": "b" } } }))
-            .unwrap();
-        server.delete::<CommittedResource>("commitment-uuid-1").unwrap();
-        assert_eq!(judge.broken_at_rest(), [""; 0]);
-    }
-}
+mod tests;

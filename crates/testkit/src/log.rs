@@ -5,7 +5,7 @@ use std::{fmt::Write as _, sync::Arc, time::Duration};
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::{Verb, request::Call};
+use crate::{Verb, request::Call, stop};
 
 /// A write as it came, whatever became of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +28,17 @@ impl Write {
 fn line(verb: Verb, path: &str) -> String {
     let from = path.rmatch_indices('/').nth(1).map_or(0, |(at, _)| at + 1);
     format!("{verb} {}", &path[from..])
+}
+
+/// What writes came to, besides those of Leases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// How many were asked for.
+    pub asked: usize,
+    /// How many have changed something.
+    pub changed: usize,
+    /// When the last of these came, counted from the beginning of the server.
+    pub last: Duration,
 }
 
 /// What became of a call.
@@ -60,12 +71,14 @@ pub(crate) struct Log {
     /// Writes before this entry were taken.
     taken: usize,
     no_ops: usize,
+    effects: Effects,
 }
 
 impl Log {
     /// Notes a call and gives its number.
     pub(crate) fn begin(&mut self, at: Duration, who: &Arc<str>, call: &Call) -> usize {
         let (who, path, body) = (who.clone(), call.path.clone(), call.bytes.clone());
+        self.effects.asked += usize::from(stop::counts(call.verb, &path));
         self.entries.push(Entry { at, who, verb: call.verb, path, body, outcome: Outcome::Open, changed: false });
         self.entries.len() - 1
     }
@@ -73,10 +86,19 @@ impl Log {
     /// Notes what became of it.
     pub(crate) fn end(&mut self, number: usize, outcome: Outcome, changed: bool) {
         let Some(entry) = self.entries.get_mut(number) else { return };
+        if changed && !entry.changed && stop::counts(entry.verb, &entry.path) {
+            self.effects.changed += 1;
+            self.effects.last = self.effects.last.max(entry.at);
+        }
         (entry.outcome, entry.changed) = (outcome, changed);
         if entry.verb.is_write() && !changed && matches!(outcome, Outcome::Answered(200 | 201)) {
             self.no_ops += 1;
         }
+    }
+
+    /// What writes came to.
+    pub(crate) fn effects(&self) -> Effects {
+        self.effects
     }
 
     /// Writes that were taken and changed nothing.

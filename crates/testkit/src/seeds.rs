@@ -34,29 +34,34 @@ pub const HALF_FLAVOR: &str = "mem_v4_c15_m240";
 
 /// The flavor groups: [`testing::GROUP`] with the one flavor [`testing::FLAVOR`].
 pub fn flavor_groups(now: Timestamp) -> Knowledge {
-    knowledge(&[flavor(testing::FLAVOR, 1)], now)
+    knowledge(&group(&[1]), now)
 }
 
 /// The same group with [`HALF_FLAVOR`] besides: slots of whole [`slots`] are the same, and VMs may share one.
 pub fn flavor_groups_with_half(now: Timestamp) -> Knowledge {
-    knowledge(&[flavor(testing::FLAVOR, 1), flavor(HALF_FLAVOR, 2)], now)
+    knowledge(&group(&[1, 2]), now)
 }
 
-/// A flavor of the group that has this part of a slot.
-fn flavor(name: &str, part: u64) -> Value {
+/// The features of the Knowledge object: the group with flavors that have these parts of a slot, the largest first. Part 1
+/// is [`testing::FLAVOR`], part 2 is [`HALF_FLAVOR`].
+pub fn group(parts: &[u64]) -> Value {
+    let flavors: Vec<_> = parts.iter().map(|part| flavor(*part)).collect();
+    json!([{ "name": testing::GROUP, "ramCoreRatio": 16384, "flavors": flavors,
+             "largestFlavor": flavors.first(), "smallestFlavor": flavors.last() }])
+}
+
+fn flavor(part: u64) -> Value {
+    let name = format!("{}_c{}_m{}", testing::GROUP, SLOT_CORES / part, SLOT_GIB / part);
     let specs = json!({ "quota:hw_version": testing::GROUP, "capabilities:hypervisor_type": "QEMU" });
     json!({ "name": name, "vcpus": SLOT_CORES / part, "memoryMB": SLOT_GIB / part * 1024, "diskGB": 64,
             "extraSpecs": specs })
 }
 
-/// The group with these flavors, the largest first.
-fn knowledge(flavors: &[Value], now: Timestamp) -> Knowledge {
-    let group = json!({ "name": testing::GROUP, "ramCoreRatio": 16384, "flavors": flavors,
-                        "largestFlavor": flavors.first(), "smallestFlavor": flavors.last() });
+fn knowledge(features: &Value, now: Timestamp) -> Knowledge {
     let mut knowledge = Knowledge::new(names::FLAVOR_GROUPS, KnowledgeSpec::default());
     knowledge.status = Some(KnowledgeStatus {
         conditions: vec![ready_condition(Status::True, "Extracted", "", Some(1), now)],
-        raw: Some(json!({ "features": [group] })),
+        raw: Some(json!({ "features": features })),
         ..KnowledgeStatus::default()
     });
     knowledge

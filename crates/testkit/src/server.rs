@@ -28,9 +28,10 @@ use crate::{
     discovery::Denied,
     faults::Rules,
     kinds,
-    log::{Log, Write},
+    log::{Effects, Log, Write},
     objects::{Event, Objects, Snapshot},
     random::Random,
+    stop::Stop,
     watch::Open,
 };
 
@@ -57,18 +58,6 @@ pub(crate) struct Latency {
     after: RangeInclusive<Duration>,
 }
 
-/// An end that comes after, or before, a number of writes.
-#[derive(Debug)]
-pub(crate) struct Stop {
-    /// For one client or for all.
-    who: Option<String>,
-    /// How many writes may still take effect.
-    left: usize,
-    /// The write after them is the end, and not the last of them.
-    before: bool,
-    reached: bool,
-}
-
 pub(crate) struct State {
     pub(crate) objects: Objects,
     rules: Rules,
@@ -87,17 +76,11 @@ pub(crate) struct State {
 impl State {
     /// True if nothing is answered to this client any more.
     pub(crate) fn is_silent(&self, who: &str) -> bool {
-        self.stops.iter().any(|stop| stop.reached && stop.is_for(who))
+        self.stops.iter().any(|stop| stop.silences(who))
     }
 
     fn count(&mut self, what: &'static str) {
         *self.counts.entry(what).or_default() += 1;
-    }
-}
-
-impl Stop {
-    fn is_for(&self, who: &str) -> bool {
-        self.who.as_deref().is_none_or(|wanted| wanted == who)
     }
 }
 
@@ -169,6 +152,11 @@ impl Server {
     /// How many writes were taken and changed nothing.
     pub fn no_op_writes(&self) -> usize {
         self.lock().log.no_ops()
+    }
+
+    /// What writes came to so far, without those of Leases.
+    pub fn effects(&self) -> Effects {
+        self.lock().log.effects()
     }
 
     /// The newest resourceVersion.

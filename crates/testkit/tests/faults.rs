@@ -10,8 +10,8 @@ use berth_cluster::{Need, Verb as Right, preflight};
 use berth_core::ClusterName;
 use berth_crds::{Reservation, testing};
 use berth_telemetry::clock::TokioClock;
-use berth_testkit::{Fault, Rule, Server, Verb, path_of};
-use futures::{StreamExt, pin_mut};
+use berth_testkit::{Fault, Rule, Server, Stop, Verb, path_of};
+use futures::{StreamExt, future::join_all, pin_mut};
 use kube::{
     Api,
     api::{ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams},
@@ -119,6 +119,42 @@ async fn a_stop_before_a_write_keeps_it_away_and_is_for_one_client_if_it_says_so
     assert_eq!(other.list(&ListParams::default()).await.unwrap().items.len(), 1);
     server.heal();
     create(&api, 1).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_on_its_way_at_a_stop_takes_effect_or_does_not_and_is_never_answered() {
+    let server = server();
+    let api = api(&server);
+    server.latency(Duration::from_millis(1)..=Duration::from_millis(9), Duration::ZERO..=Duration::ZERO);
+    server.stop_after(1);
+    let creations = (0..40).map(|number| timeout(Duration::from_secs(1), create(&api, number)));
+    let answered = join_all(creations).await.into_iter().flatten().count();
+    assert_eq!(answered, 0);
+    let effects = server.effects();
+    assert!((10..30).contains(&effects.changed), "{effects:?}");
+    assert_eq!(server.all::<Reservation>().unwrap().len(), effects.changed);
+    assert_eq!(effects.asked, 40);
+    server.answer_again();
+    create(&api, 40).await.unwrap();
+    assert_eq!(server.effects().changed, effects.changed + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_counts_the_writes_at_all_servers_that_it_is_for() {
+    let servers = [server(), server()];
+    let [first, second] = servers.each_ref().map(api);
+    let stop = Stop::before(3);
+    for server in &servers {
+        server.stop(&stop);
+    }
+    create(&first, 0).await.unwrap();
+    create(&second, 0).await.unwrap();
+    assert!(!stop.has_come());
+    assert!(timeout(Duration::from_secs(9), create(&second, 1)).await.is_err());
+    stop.comes().await;
+    assert!(timeout(Duration::from_secs(9), first.get(A)).await.is_err());
+    servers.iter().for_each(Server::heal);
+    assert!(first.get(A).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]

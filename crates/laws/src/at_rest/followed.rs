@@ -1,10 +1,10 @@
 //! What the slots of a commitment add up to.
 
-use berth_crds::{CommittedResource, CommittedResourceSpec, Reservation, ResourceType, conditions, resources};
+use berth_crds::{CommittedResource, CommittedResourceSpec, Reservation, conditions, resources};
 
 use crate::{
     Key, Law, Violation,
-    amounts::{mib_up, used},
+    amounts::{memory_of, mib_up, used},
 };
 
 /// What the slots of a commitment follow.
@@ -33,7 +33,7 @@ pub(super) fn followed(commitment: &CommittedResource) -> Followed<'_> {
 /// The slots are summed in bytes and rounded up to MiB once (U41).
 pub(super) fn sum(key: &Key, commitment: &CommittedResource, slots: &[(&Key, &Reservation)]) -> Option<Violation> {
     let wanted = match followed(commitment) {
-        Followed::Spec(spec) => memory(spec),
+        Followed::Spec(spec) => memory_of(spec),
         Followed::Nothing => 0,
         Followed::Unknown => return None,
     };
@@ -41,10 +41,4 @@ pub(super) fn sum(key: &Key, commitment: &CommittedResource, slots: &[(&Key, &Re
     let (held, wanted, slots) = (mib_up(bytes), mib_up(wanted), slots.len());
     let text = || format!("its {slots} slots hold {held} MiB, not {wanted} MiB");
     (held != wanted).then(|| Violation::new(Law::SlotSum, key, text()))
-}
-
-/// Cores hold no slots.
-fn memory(spec: &CommittedResourceSpec) -> i128 {
-    let amount = [(resources::MEMORY.to_owned(), spec.amount.clone())].into();
-    if spec.resource_type == ResourceType::Memory { used(&amount, resources::MEMORY) } else { 0 }
 }

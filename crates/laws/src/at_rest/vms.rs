@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 
 use berth_crds::Reservation;
 
-use super::{is_frozen, slot_is_ready};
+use super::slot_is_ready;
 use crate::{
     Key, Law, Snapshot, Violation,
+    frozen::is_annotated,
     snapshot::{commitment_of, confirmed, in_force_on},
 };
 
@@ -38,7 +39,7 @@ pub(super) fn confirmed_untruly(snapshot: &Snapshot, key: &Key, slot: &Reservati
 
 /// The host of a slot that is in force, and the VMs that it lists.
 fn surroundings<'a>(snapshot: &'a Snapshot, slot: &'a Reservation) -> Option<(&'a str, BTreeSet<&'a str>)> {
-    let frozen = snapshot.commitments_of(commitment_of(slot)).any(|(_, commitment)| is_frozen(commitment));
+    let frozen = snapshot.commitments_of(commitment_of(slot)).any(|(_, commitment)| is_annotated(commitment));
     let host = in_force_at(slot).filter(|_| !frozen)?;
     let (_, object) = snapshot.host(host)?;
     let listed = object.status.iter().flat_map(|status| &status.instances).map(|vm| vm.id.as_str()).collect();

@@ -2,11 +2,12 @@
 
 use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
 
-use super::{Latency, Server, Stop};
+use super::{Latency, Server};
 use crate::{
     discovery::Denied,
     faults::{Fault, Rule, Verb},
     random::Random,
+    stop::Stop,
     watch::End,
 };
 
@@ -29,6 +30,11 @@ impl Server {
     /// Requests meet a fault by this rule. Of several rules the first one that applies decides.
     pub fn rule(&self, rule: Rule) {
         self.lock().rules.add(rule);
+    }
+
+    /// No request meets this fault any more.
+    pub fn without(&self, fault: Fault) {
+        self.lock().rules.remove(fault);
     }
 
     /// Begins the numbers anew that chances, latencies and delays are drawn from.
@@ -92,34 +98,41 @@ impl Server {
     /// After so many more writes have taken effect nothing is answered any more, not even the last of them: for the
     /// caller this is the end, see [`Self::stopped`].
     pub fn stop_after(&self, writes: usize) {
-        self.stop(None, writes, false);
+        self.stop(&Stop::after(writes));
     }
 
     /// The same for one client only.
     pub fn stop_client_after(&self, who: &str, writes: usize) {
-        self.stop(Some(who), writes, false);
+        self.stop(&Stop::after(writes).of(who));
     }
 
     /// The `nth` write from now on, counted from 1, does not arrive, and nothing is answered any more; see
     /// [`Self::stopped`].
     pub fn stop_before(&self, nth: usize) {
-        self.stop(None, nth.saturating_sub(1), true);
+        self.stop(&Stop::before(nth));
     }
 
     /// The same for one client only.
     pub fn stop_client_before(&self, who: &str, nth: usize) {
-        self.stop(Some(who), nth.saturating_sub(1), true);
+        self.stop(&Stop::before(nth).of(who));
     }
 
-    fn stop(&self, who: Option<&str>, left: usize, before: bool) {
-        self.lock().stops.push(Stop { who: who.map(str::to_owned), left, before, reached: false });
+    /// Here, and at every other server that is told so, this is the end. Requests that are on their way then, see
+    /// [`Self::latency`], still take effect or do not, as the generator of the server has it.
+    pub fn stop(&self, stop: &Stop) {
+        self.lock().stops.push(stop.clone());
+    }
+
+    /// Everybody is answered again.
+    pub fn answer_again(&self) {
+        self.lock().stops.clear();
     }
 
     /// Waits until a stop has come true.
     pub async fn stopped(&self) {
         loop {
             let notified = self.stopped.notified();
-            if self.lock().stops.iter().any(|stop| stop.reached) {
+            if self.lock().stops.iter().any(Stop::has_come) {
                 return;
             }
             notified.await;

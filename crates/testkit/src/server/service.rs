@@ -12,10 +12,11 @@ use tokio::{sync::oneshot, time::sleep};
 use super::{Server, State, verbs::Answer};
 use crate::{
     discovery,
-    faults::{Fault, Verb},
+    faults::Fault,
     log::Outcome,
     refusal::Refusal,
     request::Call,
+    stop::Met,
     watch::{Open, Watch},
 };
 
@@ -82,7 +83,7 @@ impl Server {
             Fate::Acts(_) if arrived.before + arrived.after > Duration::ZERO => {
                 self.later(who, call, refusal, arrived).await
             }
-            Fate::Acts(fault) => self.act(&who, call, refusal, fault, arrived.number),
+            Fate::Acts(fault) => self.act(&who, call, refusal, fault, arrived.number, false),
         };
         match reply {
             Reply::Answer(response) => Ok(response),
@@ -101,7 +102,7 @@ impl Server {
         let Fate::Acts(fault) = fate else { return Reply::Hang };
         tokio::spawn(async move {
             sleep(before).await;
-            let reply = self.act(&who, call, refusal, fault, number);
+            let reply = self.act(&who, call, refusal, fault, number, true);
             sleep(after).await;
             // Nobody waits any more: that is what is simulated.
             drop(sender.send(reply));
@@ -120,7 +121,7 @@ impl Server {
             arrived.fate = Fate::Refused;
             return arrived;
         }
-        if state.meets_stop(who, call.verb) {
+        if state.meets_stop(who, call) != Met::No {
             state.log.end(number, Outcome::Hangs, false);
             self.stopped.notify_waiters();
             arrived.fate = Fate::Hangs;
@@ -149,10 +150,12 @@ impl Server {
         refusal: Option<Refusal>,
         fault: Option<Fault>,
         number: usize,
+        was_under_way: bool,
     ) -> Reply {
         let mut state = self.lock();
         let state = &mut *state;
-        if state.meets_stop(who, call.verb) {
+        let met = state.meets_stop(who, &call);
+        if met == Met::Now || met == Met::After && !(was_under_way && state.random.chance(500)) {
             state.log.end(number, Outcome::Hangs, false);
             self.stopped.notify_waiters();
             return Reply::Hang;
@@ -161,8 +164,8 @@ impl Server {
         let (answer, outcome) = state.outcome(who, &mut call, refusal, fault);
         let changed = state.objects.version() > before;
         state.log.end(number, outcome, changed);
-        if changed && state.stops_now(who) {
-            state.log.end(number, Outcome::Hangs, true);
+        if met == Met::After || changed && state.stops_now(who, &call) {
+            state.log.end(number, Outcome::Hangs, changed);
             self.stopped.notify_waiters();
             return Reply::Hang;
         }
@@ -200,27 +203,18 @@ impl Server {
 }
 
 impl State {
-    /// True if the end has come for this client, or comes with this request.
-    fn meets_stop(&mut self, who: &str, verb: Verb) -> bool {
-        let mut met = false;
-        for stop in self.stops.iter_mut().filter(|stop| stop.is_for(who)) {
-            stop.reached |= stop.left == 0 && (!stop.before || verb.is_write());
-            met |= stop.reached;
-        }
-        if met {
+    /// Whether the end has come for this client, or comes with this request.
+    fn meets_stop(&mut self, who: &str, call: &Call) -> Met {
+        let met = self.stops.iter().map(|stop| stop.meets(who, call)).max().unwrap_or(Met::No);
+        if met != Met::No {
             self.count("stop");
         }
         met
     }
 
-    /// Counts a write that took effect. True if it was the last.
-    fn stops_now(&mut self, who: &str) -> bool {
-        let mut last = false;
-        for stop in self.stops.iter_mut().filter(|stop| stop.is_for(who)) {
-            stop.left = stop.left.saturating_sub(1);
-            stop.reached |= stop.left == 0 && !stop.before;
-            last |= stop.reached;
-        }
+    /// Counts a request that changed something. True if it was the last.
+    fn stops_now(&mut self, who: &str, call: &Call) -> bool {
+        let last = self.stops.iter().filter(|stop| stop.took_effect(who, call)).count() > 0;
         if last {
             self.count("stop");
         }

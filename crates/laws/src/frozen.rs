@@ -1,0 +1,51 @@
+//! What is left exactly as it is (U57): told from the annotation of commitments and from the zones and groups that the
+//! configuration names. Nobody may be blamed for not acting there.
+
+use std::collections::BTreeSet;
+
+use berth_crds::{CommittedResource, CommittedResourceSpec, Reservation, labels};
+use kube::ResourceExt;
+
+use crate::{Snapshot, snapshot::commitment_of};
+
+/// What the configuration freezes: `freeze.zones` and `freeze.flavorGroups`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frozen {
+    /// Availability zones.
+    pub zones: BTreeSet<String>,
+    /// Flavor groups.
+    pub flavor_groups: BTreeSet<String>,
+}
+
+impl Frozen {
+    /// Whether a slot is left as it is: when any part of its commitment is, all of it is.
+    pub(crate) fn covers(&self, snapshot: &Snapshot, slot: &Reservation) -> bool {
+        let uuid = commitment_of(slot);
+        let mut commitments = snapshot.commitments_of(uuid);
+        let mut siblings = snapshot.slots_of(uuid);
+        self.names_slot(slot)
+            || commitments.any(|(_, object)| is_annotated(object) || self.names_commitment(object))
+            || siblings.any(|(_, slot)| self.names_slot(slot))
+    }
+
+    fn names_commitment(&self, object: &CommittedResource) -> bool {
+        let accepted = object.status.as_ref().and_then(|status| status.accepted_spec.as_ref());
+        let names = |spec: &CommittedResourceSpec| self.names(&spec.availability_zone, &spec.flavor_group_name);
+        names(&object.spec) || accepted.is_some_and(names)
+    }
+
+    fn names_slot(&self, slot: &Reservation) -> bool {
+        let data = slot.spec.committed_resource_reservation.as_ref();
+        let group = data.and_then(|data| data.resource_group.as_deref()).unwrap_or_default();
+        self.names(slot.spec.availability_zone.as_deref().unwrap_or_default(), group)
+    }
+
+    fn names(&self, zone: &str, group: &str) -> bool {
+        self.zones.contains(zone) || self.flavor_groups.contains(group)
+    }
+}
+
+/// Somebody has frozen this commitment.
+pub(crate) fn is_annotated(commitment: &CommittedResource) -> bool {
+    commitment.annotations().contains_key(labels::FREEZE)
+}
