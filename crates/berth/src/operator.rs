@@ -277,7 +277,8 @@ impl Process<'_> {
     /// Starts the controllers.
     fn start(&self, environment: &Environment<'_>) {
         let (stores, laws) = (self.memory.stores.clone(), self.metrics.laws.clone());
-        let watch = watchdog::watch_laws(stores, watchdog::INTERVAL, laws, self.parts.stop.clone());
+        let watched = watchdog::Watched::new(stores, self.configuration);
+        let watch = watchdog::watch_laws(watched, laws, self.parts.stop.clone());
         self.parts.spawn_endless("the watch over the laws", watch);
         let controllers = Controllers::new(&self.memory, environment);
         let work = controllers.work(&self.memory, &self.metrics, &self.parts.stop, Order::Any);

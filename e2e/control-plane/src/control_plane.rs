@@ -11,19 +11,27 @@ use crate::daemon::Daemon;
 use crate::etcd::Etcd;
 use crate::guest::Guest;
 use crate::kubectl::Kubectl;
+use crate::service::Service;
 use crate::work_folder::{WorkFolder, random_token, write_private};
-use crate::{Binaries, Environment, Error, WriteRequest, kubeconfig, log_file};
+use crate::{Binaries, Environment, Error, WriteRequest, kubeconfig};
 
 /// Far more than the usual two or three seconds: compilers may run beside it.
 const READY_WITHIN: Duration = Duration::from_secs(90);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
+/// One of the two programs of a control plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The database.
+    Etcd,
+    /// kube-apiserver.
+    ApiServer,
+}
+
 /// A running control plane; dropping it (or ending this process in any way) ends etcd and kube-apiserver.
 // Fields are dropped in this order: the API server goes before etcd, and the folder last.
 #[derive(Debug)]
 pub struct ControlPlane {
-    daemon: Option<Daemon>,
-    daemon_pid: u32,
     api_server: ApiServer,
     etcd: Etcd,
     kubectl: Kubectl,
@@ -75,12 +83,17 @@ impl ControlPlane {
 
     /// The process id of kube-apiserver; while it is stopped, the one it had.
     pub fn api_server_pid(&self) -> u32 {
-        self.daemon_pid
+        self.api_server.service.pid()
     }
 
-    /// The process id of etcd.
+    /// The process id of etcd; while it is stopped, the one it had.
     pub fn etcd_pid(&self) -> u32 {
-        self.etcd.daemon().pid()
+        self.etcd.service.pid()
+    }
+
+    /// Where etcd serves, without a password, such as `http://127.0.0.1:40124`. It stays the same over restarts.
+    pub fn etcd_url(&self) -> String {
+        self.etcd.url()
     }
 
     /// Creates namespace and service account when absent, and writes a kubeconfig for it that is good for a day; RBAC is
@@ -109,19 +122,40 @@ impl ControlPlane {
 
     /// Kills the API server, as an outage would: its clients lose their connections, and then find nobody listening.
     pub async fn stop_api_server(&mut self) -> Result<(), Error> {
-        match self.daemon.take() {
-            Some(daemon) => daemon.end().await,
-            None => Ok(()),
-        }
+        self.kill(Part::ApiServer).await
     }
 
     /// Starts the API server again, at the same address and with the same data, and waits until it is ready. One that
     /// still runs is stopped first.
     pub async fn restart_api_server(&mut self) -> Result<(), Error> {
-        self.stop_api_server().await?;
-        self.start_api_server().await?;
-        self.wait_until_listening().await?;
-        self.wait_until_ready().await
+        self.restart(Part::ApiServer).await
+    }
+
+    /// Kills one of the programs, whatever it does at the moment.
+    pub async fn kill(&mut self, part: Part) -> Result<(), Error> {
+        self.service(part).kill().await
+    }
+
+    /// Starts one of the programs again, at the same address and with the same data, and waits until the whole is ready.
+    /// One that still runs is killed first. An etcd that is started without an API server needs only to listen.
+    pub async fn restart(&mut self, part: Part) -> Result<(), Error> {
+        self.service(part).start().await?;
+        self.wait_until_etcd_listens().await?;
+        if self.api_server.service.is_wanted() {
+            self.wait_until_listening().await?;
+            self.wait_until_ready().await?;
+        }
+        Ok(())
+    }
+
+    /// Stops the execution of one of the programs: its connections stay, and nobody answers.
+    pub fn pause(&self, part: Part) -> Result<(), Error> {
+        self.service_of(part).signal("STOP")
+    }
+
+    /// Lets one of the programs go on where it was paused. What was sent to it meanwhile is answered now.
+    pub fn resume(&self, part: Part) -> Result<(), Error> {
+        self.service_of(part).signal("CONT")
     }
 
     /// All writes that were answered so far, by anybody but the API server itself, in the order of the answers.
@@ -131,36 +165,44 @@ impl ControlPlane {
 
     /// An error when etcd or kube-apiserver has ended by itself.
     pub fn check(&mut self) -> Result<(), Error> {
-        self.etcd.check()?;
-        self.daemon.as_mut().map_or(Ok(()), Daemon::check)
+        self.etcd.service.check()?;
+        self.api_server.service.check()
     }
 
     /// Ends kube-apiserver, then etcd, and removes their data. Dropping the value does the same, without a word when
     /// something fails.
     pub async fn stop(mut self) -> Result<(), Error> {
-        self.stop_api_server().await?;
-        self.etcd.end().await?;
+        self.kill(Part::ApiServer).await?;
+        self.kill(Part::Etcd).await?;
         self.folder.remove()
     }
 
     async fn launch(binaries: &Binaries, guests: &[Guest]) -> Result<Self, Error> {
         let folder = WorkFolder::new()?;
         let token = random_token()?;
-        let etcd = Etcd::start(&binaries.etcd, folder.path()).await?;
-        let api_server = ApiServer::new(&binaries.kube_apiserver, folder.path(), etcd.url(), &token, guests)?;
+        let etcd = Etcd::new(&binaries.etcd, folder.path())?;
+        let api_server = ApiServer::new(&binaries.kube_apiserver, folder.path(), &etcd.url(), &token, guests)?;
         let url = api_server.url();
         let admin = kubeconfig::for_admin(&url, &api_server.certificate(), &token);
         let kubectl = Kubectl::new(&binaries.kubectl, &folder.path().join("kubeconfig"), folder.path());
-        let mut control_plane = Self { daemon: None, daemon_pid: 0, api_server, etcd, kubectl, admin, url, folder };
-        control_plane.start_api_server().await?;
+        let mut control_plane = Self { api_server, etcd, kubectl, admin, url, folder };
+        control_plane.etcd.service.start().await?;
+        control_plane.api_server.service.start().await?;
         Ok(control_plane)
     }
 
-    async fn start_api_server(&mut self) -> Result<(), Error> {
-        let daemon = self.api_server.start().await?;
-        self.daemon_pid = daemon.pid();
-        self.daemon = Some(daemon);
-        Ok(())
+    fn service(&mut self, part: Part) -> &mut Service {
+        match part {
+            Part::Etcd => &mut self.etcd.service,
+            Part::ApiServer => &mut self.api_server.service,
+        }
+    }
+
+    fn service_of(&self, part: Part) -> &Service {
+        match part {
+            Part::Etcd => &self.etcd.service,
+            Part::ApiServer => &self.api_server.service,
+        }
     }
 
     /// Has kubectl put the certificate authority into the kubeconfig, so that the file can be read from anywhere.
@@ -178,6 +220,16 @@ impl ControlPlane {
             Err(Error::Kubectl { stderr, .. }) if stderr.contains("already exists") => Ok(()),
             answer => answer.map(drop),
         }
+    }
+
+    async fn wait_until_etcd_listens(&mut self) -> Result<(), Error> {
+        let deadline = Instant::now() + READY_WITHIN;
+        while !self.etcd.is_listening().await {
+            self.etcd.service.check()?;
+            self.give_up_after(deadline, || "etcd does not listen".to_owned())?;
+            sleep(LOOK_EVERY).await;
+        }
+        Ok(())
     }
 
     async fn wait_until_listening(&mut self) -> Result<(), Error> {
@@ -212,7 +264,7 @@ impl ControlPlane {
         if Instant::now() < deadline {
             return Ok(());
         }
-        let log = self.daemon.as_ref().map(|daemon| log_file::tail(daemon.log())).unwrap_or_default();
+        let log = self.api_server.service.log_tail();
         Err(Error::NotReady { seconds: READY_WITHIN.as_secs(), last_answer: last_answer(), log })
     }
 }

@@ -3,39 +3,33 @@
 use std::path::Path;
 
 use crate::Error;
-use crate::daemon::Daemon;
 use crate::port::ReservedPort;
+use crate::service::Service;
 
 /// The database, with its data below the given folder.
 #[derive(Debug)]
 pub(crate) struct Etcd {
-    daemon: Daemon,
+    pub(crate) service: Service,
     client_port: ReservedPort,
     _peer_port: ReservedPort,
 }
 
 impl Etcd {
-    pub(crate) async fn start(program: &Path, folder: &Path) -> Result<Self, Error> {
+    /// One that does not run yet.
+    pub(crate) fn new(program: &Path, folder: &Path) -> Result<Self, Error> {
         let (client_port, peer_port) = (ReservedPort::new()?, ReservedPort::new()?);
         let arguments = arguments(&folder.join("etcd"), &url(&client_port), &url(&peer_port));
-        let daemon = Daemon::start("etcd", program, &arguments, folder).await?;
-        Ok(Self { daemon, client_port, _peer_port: peer_port })
+        let service = Service::new("etcd", program, arguments, folder);
+        Ok(Self { service, client_port, _peer_port: peer_port })
     }
 
     pub(crate) fn url(&self) -> String {
         url(&self.client_port)
     }
 
-    pub(crate) fn daemon(&self) -> &Daemon {
-        &self.daemon
-    }
-
-    pub(crate) fn check(&mut self) -> Result<(), Error> {
-        self.daemon.check()
-    }
-
-    pub(crate) async fn end(self) -> Result<(), Error> {
-        self.daemon.end().await
+    /// Whether it accepts connections.
+    pub(crate) async fn is_listening(&self) -> bool {
+        self.client_port.is_served().await
     }
 }
 
@@ -46,7 +40,8 @@ fn url(port: &ReservedPort) -> String {
 fn arguments(data: &Path, client: &str, peer: &str) -> Vec<String> {
     vec![
         format!("--data-dir={}", data.display()),
-        // The data does not outlive the process, so it need not survive a power cut.
+        // The data does not outlive this process, so it need not survive a power cut. It survives a kill: what is
+        // acknowledged was handed to the kernel.
         "--unsafe-no-fsync".to_owned(),
         "--socket-reuse-port".to_owned(),
         format!("--listen-client-urls={client}"),

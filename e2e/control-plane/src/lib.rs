@@ -29,11 +29,12 @@ mod log_file;
 mod port;
 mod progress;
 mod release;
+mod service;
 mod spawner;
 mod work_folder;
 
 pub use binaries::Binaries;
-pub use control_plane::ControlPlane;
+pub use control_plane::{ControlPlane, Part};
 pub use daemon::Daemon;
 pub use environment::Environment;
 pub use error::Error;

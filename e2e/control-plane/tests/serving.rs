@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use berth_control_plane::{ControlPlane, Error};
+use berth_control_plane::{ControlPlane, Error, Part};
 use tokio::time::{sleep, timeout};
 
 const GET_NAMESPACES: [&str; 4] = ["get", "namespaces", "--output", "name"];
@@ -111,6 +111,51 @@ async fn an_outage_of_the_api_server_keeps_address_data_and_tokens() {
     assert_eq!(control_plane.run_kubectl(&read, None).await.unwrap(), "value");
     let who = ["--kubeconfig", path(&account), "auth", "whoami", "--output", "jsonpath={.status.userInfo.username}"];
     assert_eq!(control_plane.run_kubectl(&who, None).await.unwrap(), "system:serviceaccount:harbour:reader");
+}
+
+#[tokio::test]
+async fn a_killed_etcd_comes_back_with_everything_that_was_acknowledged() {
+    let mut control_plane = ControlPlane::start().await.unwrap();
+    let (url, pid) = (control_plane.etcd_url(), control_plane.etcd_pid());
+    control_plane.run_kubectl(&["create", "namespace", "kept"], None).await.unwrap();
+    // At once, and while it is paused: a kill asks nobody.
+    control_plane.pause(Part::Etcd).unwrap();
+    control_plane.kill(Part::Etcd).await.unwrap();
+    control_plane.check().unwrap();
+    let quick = ["get", "namespace", "kept", "--request-timeout=2s"];
+    assert!(control_plane.run_kubectl(&quick, None).await.is_err(), "there is no database");
+
+    control_plane.restart(Part::Etcd).await.unwrap();
+    assert_eq!(control_plane.etcd_url(), url);
+    assert_ne!(control_plane.etcd_pid(), pid);
+    control_plane.run_kubectl(&["get", "namespace", "kept"], None).await.unwrap();
+    control_plane.run_kubectl(&["create", "namespace", "another"], None).await.unwrap();
+    control_plane.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn etcd_may_be_started_again_before_the_api_server() {
+    let mut control_plane = ControlPlane::start().await.unwrap();
+    control_plane.run_kubectl(&["create", "namespace", "kept"], None).await.unwrap();
+    for part in [Part::ApiServer, Part::Etcd] {
+        control_plane.kill(part).await.unwrap();
+    }
+    for part in [Part::Etcd, Part::ApiServer] {
+        control_plane.restart(part).await.unwrap();
+    }
+    control_plane.run_kubectl(&["get", "namespace", "kept"], None).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_paused_part_answers_nobody_and_goes_on_where_it_was() {
+    let control_plane = ControlPlane::start().await.unwrap();
+    for part in [Part::ApiServer, Part::Etcd] {
+        control_plane.pause(part).unwrap();
+        let asked = ["get", "namespace", "default", "--request-timeout=1s"];
+        assert!(control_plane.run_kubectl(&asked, None).await.is_err(), "{part:?} is paused");
+        control_plane.resume(part).unwrap();
+        control_plane.run_kubectl(&["get", "namespace", "default"], None).await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -11,9 +11,10 @@ use berth_committed_resource::{
     orphans::{self, OrphanController, OrphanParts},
 };
 use berth_core::SlotKey;
+use berth_crds::{CommittedResource, Reservation};
 use berth_reservation::{
     Parts, ReservationController,
-    in_flight::{InFlightController, NoVmSizes},
+    in_flight::{self, InFlightController, NoVmSizes},
     oversubscription::OversubscriptionController,
 };
 use berth_scheduler::{NoDomainNames, PipelineChoice, WakeSlots};
@@ -26,7 +27,7 @@ use berth_telemetry::{
 use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
-use super::{Memory, OperatorMetrics, relief};
+use super::{Memory, OperatorMetrics, events::wake_all, relief};
 
 /// A name, and work that ends at the end of the process.
 pub type Work = (&'static str, Pin<Box<dyn Future<Output = ()> + Send>>);
@@ -142,7 +143,8 @@ impl Controllers {
             let controller = controller.clone();
             async move { controller.look(key).await }
         };
-        let orphans = queueing.queue("orphaned-slots", &queues.orphans, &stores.reservations, look);
+        let first = first_orphans(stores.reservations.clone(), stores.commitments.clone());
+        let orphans = queueing.queue_from("orphaned-slots", &queues.orphans, &stores.reservations, first, look);
         [
             ("the controller of commitments", commitments),
             ("the controller of slots", slots),
@@ -166,7 +168,9 @@ impl Controllers {
             let controller = controller.clone();
             async move { controller.look(key).await }
         };
-        let flights = queueing.queue("inflight-reservation-controller", &queues.in_flight, &stores.reservations, look);
+        let (name, known) = ("inflight-reservation-controller", stores.reservations.clone());
+        let first = move || in_flight::wake::all(&known);
+        let flights = queueing.queue_from(name, &queues.in_flight, &stores.reservations, first, look);
         ("the controller of in-flight reservations", flights)
     }
 
@@ -188,6 +192,7 @@ struct Queueing<'a> {
 }
 
 impl Queueing<'_> {
+    /// A queue that begins with everything that there is.
     fn queue<K: Kind, E, F, R>(
         &mut self,
         name: &'static str,
@@ -200,11 +205,32 @@ impl Queueing<'_> {
         R: Future<Output = Result<Next, E>> + Send + 'static,
         E: Classified + Error + Send + 'static,
     {
+        let all = store.clone();
+        self.queue_from(name, wakeups, store, move || everything(&all), look)
+    }
+
+    /// One that begins with `first`, for a controller that has nothing to do with the rest.
+    fn queue_from<K: Kind, E, F, R, I: IntoIterator<Item = ObjectKey>>(
+        &mut self,
+        name: &'static str,
+        wakeups: &Arc<Wakeups>,
+        store: &Store<K>,
+        first: impl FnOnce() -> I + Send + 'static,
+        look: F,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send>>
+    where
+        F: Fn(ObjectKey) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Next, E>> + Send + 'static,
+        E: Classified + Error + Send + 'static,
+    {
         let (known, options) = (store.clone(), ControllerOptions::new(name));
         let exists = move |key: &ObjectKey| known.get(key).is_some();
         let (stop, counted) = (self.stop.clone(), self.metrics.cluster.controllers.clone());
-        let (opened, all) = (wakeups.clone(), store.clone());
-        let begin = async move { begin(&opened, &all) };
+        let opened = wakeups.clone();
+        let begin = async move {
+            opened.open();
+            wake_all(&opened, first());
+        };
         let wakeups = wakeups.clone();
         match &mut self.order {
             Order::Any => Box::pin(begin.then(|()| run(options, wakeups, exists, stop, counted, look))),
@@ -216,12 +242,21 @@ impl Queueing<'_> {
     }
 }
 
-/// Everything that there is when a controller begins is looked at.
-fn begin<K: Kind>(wakeups: &Wakeups, store: &Store<K>) {
-    wakeups.open();
-    let known = store.all().into_iter().map(|entry| entry.key);
+fn everything<K: Kind>(store: &Store<K>) -> Vec<ObjectKey> {
     let malformed = store.malformed().into_iter().map(|malformed| malformed.key);
-    known.chain(malformed).for_each(|key| wakeups.wake(&key));
+    store.all().into_iter().map(|entry| entry.key).chain(malformed).collect()
+}
+
+/// Slots that are orphans, and those that were and may still say so.
+fn first_orphans(
+    reservations: Store<Reservation>,
+    commitments: Store<CommittedResource>,
+) -> impl FnOnce() -> BTreeSet<ObjectKey> + Send + 'static {
+    move || {
+        let mut keys = orphans::wake::all(&reservations, &commitments);
+        keys.extend(berth_reservation::wake::braked(&reservations));
+        keys
+    }
 }
 
 fn commitments(

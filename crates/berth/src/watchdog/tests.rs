@@ -37,7 +37,8 @@ impl World {
         let registry = Metrics::new(&BTreeMap::new()).unwrap();
         let world = Self { stores, registry, stop: CancellationToken::new() };
         let metrics = LawMetrics::register(&world.registry).unwrap();
-        tokio::spawn(watch_laws(world.stores.clone(), INTERVAL, metrics, world.stop.clone()));
+        let watched = Watched::new(world.stores.clone(), &Configuration::default());
+        tokio::spawn(watch_laws(watched, metrics, world.stop.clone()));
         world
     }
 
@@ -80,10 +81,45 @@ async fn nothing_is_judged_on_partial_reads() {
     assert_eq!(world.after(INTERVAL * 3).await, 1);
 }
 
+/// The grace without configuration, and what comes on top of it.
+const OVERDUE: Duration = Duration::from_secs(60 + 300);
+
+#[tokio::test(start_paused = true)]
+async fn u49_an_orphan_that_stays_is_counted_when_its_time_is_over() {
+    let world = World::begin();
+    world.after(OVERDUE).await;
+    assert_eq!(world.counted(Law::OrphanStays), 0);
+    world.after(INTERVAL * 3).await;
+    assert_eq!(world.counted(Law::OrphanStays), 1);
+    assert_eq!(world.counted(Law::SlotOnGoneHost), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn u36_a_slot_on_a_host_that_has_gone_is_counted_when_its_time_is_over() {
+    let world = World::begin();
+    let mut placed = slot(2);
+    placed.spec.target_host = Some("gone".to_owned());
+    applied(&world.stores.reservations, &home(), placed);
+    world.after(OVERDUE / 2).await;
+    failing(&world.stores.hypervisors, &home(), Some("no connection"));
+    world.after(INTERVAL * 2).await;
+    failing(&world.stores.hypervisors, &home(), None);
+    world.after(OVERDUE).await;
+    assert_eq!(world.counted(Law::SlotOnGoneHost), 0, "its time begins when the hosts can be read again");
+    world.after(INTERVAL * 3).await;
+    assert_eq!(world.counted(Law::SlotOnGoneHost), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn it_ends_with_the_process() {
     let world = World::begin();
     world.after(SOON).await;
     world.stop.cancel();
     assert_eq!(world.after(INTERVAL * 10).await, 0);
+}
+
+#[test]
+fn checks_that_take_long_are_seldom() {
+    assert_eq!(pace(INTERVAL, Duration::from_millis(50)), INTERVAL);
+    assert_eq!(pace(INTERVAL, Duration::from_millis(600)), Duration::from_secs(120));
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use berth_testkit::{Fault, Random, Rule, Server};
+use berth_testkit::{Fault, Random, Rule, Server, Verb};
 
 const HUNDREDTHS: u32 = 10;
 
@@ -46,6 +46,50 @@ pub fn trouble(server: &Server, random: &mut Random) {
         let some = 1 + u32::try_from(random.below(2)).unwrap_or(0);
         server.rule(Rule::new(fault).writes().per_mille(some * HUNDREDTHS));
     }
+}
+
+/// Every kind of fault that there is, each now and then. Nothing takes longer than a crashed process is down.
+pub fn everything(server: &Server, random: &mut Random) {
+    let millis = Duration::from_millis;
+    server.latency(Duration::ZERO..=millis(30), Duration::ZERO..=millis(30));
+    server.late_watches(Duration::ZERO..=millis(400));
+    let mut some = |most| u32::try_from(random.below(most)).unwrap_or(0);
+    for fault in WRITE_FAULTS.into_iter().chain([Fault::Forbidden]) {
+        server.rule(Rule::new(fault).writes().per_mille(some(40)));
+    }
+    let slow = Fault::Slow { before: millis(900), after: millis(900) };
+    for fault in [Fault::Unauthorized, Fault::Internal, Fault::CutBefore, Fault::Hang, slow] {
+        server.rule(Rule::new(fault).per_mille(some(20)));
+    }
+    server.rule(Rule::new(Fault::Gone).verb(Verb::List).per_mille(some(100)));
+    for fault in [
+        Fault::Gone,
+        Fault::BreakWatch { after: 5 },
+        Fault::EndWatch { after: 5 },
+        Fault::LateWatch { by: millis(3000) },
+    ] {
+        server.rule(Rule::new(fault).verb(Verb::Watch).per_mille(some(200)));
+    }
+}
+
+/// So many kinds are watched.
+const KINDS: usize = 6;
+/// A list that is older than it may be.
+const STALE: Fault = Fault::Stale { versions: 3 };
+
+/// All watches have to begin anew with a list, and that is of an older state.
+pub fn stale_lists(server: &Server) {
+    server.rule(Rule::new(STALE).verb(Verb::List).always());
+    for _ in 0..KINDS {
+        server.rule(Rule::new(Fault::Gone).verb(Verb::Watch));
+    }
+    server.break_watches("");
+}
+
+/// Lists are what there is. Nobody can be told an older state by the first one: it is a consistent read, on which everything
+/// rests (D10).
+pub fn true_lists(server: &Server) {
+    server.without(STALE);
 }
 
 /// Adds up what hit.

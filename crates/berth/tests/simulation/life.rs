@@ -186,6 +186,7 @@ async fn blow(world: &mut World, process: Process) -> Process {
             server.go_away();
             sleep(world.random.duration(&(Duration::ZERO..=seconds(90)))).await;
             server.come_back();
+            world.judge.interrupted();
         }
         4 => {
             server.compact();

@@ -15,7 +15,9 @@ mod promises;
 #[allow(dead_code, reason = "the story of the real server uses more of it")]
 #[path = "../support/recorded.rs"]
 mod recorded;
+mod scenarios;
 mod taking_over;
+mod witness;
 mod world;
 
 use std::{collections::BTreeMap, future::Future, io::Write as _, time::Duration};
@@ -28,8 +30,12 @@ use world::{World, ZONES};
 /// Lives of each kind. The variable SEEDS says otherwise, and FROM where they begin.
 const SEEDS: u64 = 40;
 
+/// The number that a variable says.
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|number| number.parse().ok())
+}
+
 fn seeds() -> std::ops::Range<u64> {
-    let number = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
     let first: u64 = number("FROM").unwrap_or(0);
     first..first + number("SEEDS").unwrap_or(SEEDS)
 }
@@ -84,6 +90,7 @@ fn lived(seed: u64, two: bool, hit: &mut BTreeMap<&'static str, u64>) -> Vec<Str
         world.servers().into_iter().for_each(|(_, server)| faults::add(hit, server));
         world.is_lawful(process).await;
         world.nova.add(hit);
+        world.judge.add(hit);
         let calls = world.calls();
         verified(&calls, hit);
         calls
@@ -143,6 +150,7 @@ fn two_lived(seed: u64, hit: &mut BTreeMap<&'static str, u64>) -> Vec<String> {
         let one = world.start("one");
         world.is_lawful(one).await;
         world.nova.add(hit);
+        world.judge.add(hit);
         *hit.entry("VM forwarded").or_default() += world.network.forwarded();
         world.calls()
     })
@@ -233,6 +241,7 @@ fn every_kind_of_fault_hits() {
         "VM unanswered",
         "VM confirmed",
         "VM forced",
+        "answer judged",
     ];
     let missing: Vec<_> = wanted.into_iter().filter(|name| !hit.contains_key(name)).collect();
     assert_eq!(missing, [""; 0], "{hit:?}");

@@ -9,7 +9,7 @@ use std::{
 
 use berth_cluster::Kind;
 use berth_core::ClusterName;
-use berth_crds::{Allocation, CommittedResource, Hypervisor, Reservation, Time, labels, testing};
+use berth_crds::{Allocation, CommittedResource, Hypervisor, Reservation, Time, hypervisor::Instance, labels, testing};
 use berth_laws::{Law, Outside, Snapshot, always};
 use berth_scheduler::Booking;
 use berth_testkit::{Judge, Random, Refusal, Server, seeds};
@@ -306,25 +306,9 @@ impl Vm {
         self.agent(host, false);
     }
 
-    /// The agent of a host reports its VMs and what they use. What a VM has is known by its name there.
     fn agent(&self, host: &str, runs: bool) -> bool {
-        let Ok(object) = self.server().get::<Hypervisor>(host) else { return false };
-        let mut vms = object.status.unwrap_or_default().instances;
-        vms.retain(|vm| vm.id != self.id);
-        if runs {
-            vms.push(berth_crds::hypervisor::Instance {
-                id: self.id.clone(),
-                name: self.flavor.to_owned(),
-                active: true,
-            });
-        }
-        let sizes = vms.iter().map(|vm| flavor(&vm.name));
-        let (memory, cores) = sizes.fold((0, 0), |(memory, cores), (_, m, c, _)| (memory + m, cores + c));
-        let status = json!({ "status": {
-            "instances": vms, "numInstances": vms.len(),
-            "allocation": { "memory": format!("{memory}Mi"), "cpu": cores.to_string() },
-        } });
-        self.people.judge.people(|| self.server().edit_status::<Hypervisor>(host, &status)).is_ok()
+        let flavor = runs.then_some(self.flavor);
+        self.people.judge.people(|| agent(self.server(), host, &self.id, flavor))
     }
 
     fn count(&self, what: &'static str) {
@@ -337,6 +321,23 @@ impl Vm {
         let at = people.began.elapsed().as_secs_f64();
         self.told.lock().unwrap().story.push(format!("{at:.6} {id} of {project}, {flavor}: {what}"));
     }
+}
+
+/// The agent of a host reports its VMs and what they use: this one with its flavor, or not at all. What a VM has is known by
+/// its name there. False if there is no such host.
+pub fn agent(server: &Server, host: &str, vm: &str, runs: Option<&str>) -> bool {
+    let Ok(object) = server.get::<Hypervisor>(host) else { return false };
+    let mut vms = object.status.unwrap_or_default().instances;
+    vms.retain(|other| other.id != vm);
+    let instance = |name: &str| Instance { id: vm.to_owned(), name: name.to_owned(), active: true };
+    vms.extend(runs.map(instance));
+    let sizes = vms.iter().map(|vm| flavor(&vm.name));
+    let (memory, cores) = sizes.fold((0, 0), |(memory, cores), (_, m, c, _)| (memory + m, cores + c));
+    let status = json!({ "status": {
+        "instances": vms, "numInstances": vms.len(),
+        "allocation": { "memory": format!("{memory}Mi"), "cpu": cores.to_string() },
+    } });
+    server.edit_status::<Hypervisor>(host, &status).is_ok()
 }
 
 /// Name, MiB, cores and extra specs.

@@ -1,7 +1,13 @@
 //! One operator process: the assembly of the binary against doubles of API servers, with its tasks, which end when it
 //! crashes and stand still while it is paused, and the endpoint for Nova, which is gone or silent then.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use berth::assembly::{Controllers, Deciding, Environment, Memory, MemorySettings, OperatorMetrics, Order, Work};
 use berth_cluster::{Candidate, Clusters, Election, Events, Fence, Leadership, Pick, Routes};
@@ -10,12 +16,15 @@ use berth_core::{ClusterName, HostName};
 use berth_scheduler::BuiltIn;
 use berth_scheduler_api::Chosen;
 use berth_telemetry::{clock::Clock, config::Configuration, ids::FreshIds, metrics::Metrics};
-use berth_testkit::{Gate, Random};
+use berth_testkit::{Gate, Judge, Random};
 use futures::future::join_all;
 use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::endpoint::{Endpoint, Network, endpoint};
+use crate::{
+    endpoint::{Endpoint, Network, endpoint},
+    witness::Witness,
+};
 
 /// A cluster that does not answer a new leader within this time has to wait.
 const TAKE_OVER: Duration = Duration::from_secs(10);
@@ -35,6 +44,10 @@ pub struct Start<'a> {
     pub network: &'a Network,
     /// What its API draws.
     pub chance: Random,
+    /// Who judges it.
+    pub judge: &'a Judge,
+    /// Whether what it claims for VMs is judged at every answer.
+    pub claims: bool,
 }
 
 /// A running process.
@@ -45,11 +58,15 @@ pub struct Process {
     brain: Arc<BuiltIn>,
     endpoint: Endpoint,
     cores: Arc<CoresBook>,
+    judge: Judge,
+    /// It has read the home cluster and decides.
+    begun: Arc<AtomicBool>,
 }
 
 impl Process {
     pub fn start(start: Start<'_>) -> Self {
-        let Start { who, clusters, routes, configuration, clock, order, elected, network, chance } = start;
+        let Start { who, clusters, routes, configuration, clock, order, elected, network, chance, judge, claims } =
+            start;
         let address = format!("http://{who}");
         let memory = Memory::new(MemorySettings::default(), routes);
         let registry = Metrics::new(&[].into()).unwrap();
@@ -66,6 +83,8 @@ impl Process {
             leadership
         });
         let fence = leadership.as_ref().map_or_else(Fence::open, Leadership::fence);
+        judge.begins();
+        Witness::new(judge.clone(), fence.clone(), claims).listens(&memory.scheduler);
         // The publisher of events does not run: kube's recorder takes its names from the clock of the machine.
         let (events, _) = Events::new(&clusters, None, metrics.cluster.events.clone(), stop.clone());
         let environment = Environment {
@@ -90,15 +109,25 @@ impl Process {
         let endpoint = network.open(&address, router, &gate);
         let brain = memory.scheduler.clone();
         let (known, (end, ended)) = (memory, watch::channel(false));
-        let leading = lead(known, leadership, deciding, work, end);
-        tasks.spawn(gate.through(leading));
-        Self { ended, gate, tasks, brain, endpoint, cores }
+        let begun = Arc::new(AtomicBool::new(false));
+        let noted = begun.clone();
+        let decides = move || {
+            deciding.begin();
+            noted.store(true, Ordering::Release);
+        };
+        tasks.spawn(gate.through(lead(known, leadership, decides, work, end, judge.clone())));
+        Self { ended, gate, tasks, brain, endpoint, cores, judge: judge.clone(), begun }
     }
 
     /// It is gone from one moment to the next; requests that it has sent may still take effect.
     pub fn crash(mut self) {
         self.endpoint.close();
         self.tasks.abort_all();
+    }
+
+    /// It has read the home cluster and decides.
+    pub fn has_begun(&self) -> bool {
+        self.begun.load(Ordering::Acquire)
     }
 
     /// What it holds for decisions that nothing shows, and where its sums are wrong: both are empty at rest.
@@ -111,6 +140,12 @@ impl Process {
         self.cores.is_empty()
     }
 
+    /// One of its tasks has ended in a panic.
+    pub fn has_panicked(&mut self) -> bool {
+        let ended = std::iter::from_fn(|| self.tasks.try_join_next());
+        ended.filter_map(Result::err).any(|error| error.is_panic())
+    }
+
     /// It has lost the lease.
     pub fn has_ended(&self) -> bool {
         *self.ended.borrow()
@@ -121,6 +156,7 @@ impl Process {
     }
 
     pub fn resume(&self) {
+        self.judge.interrupted();
         self.gate.resume();
     }
 }
@@ -135,17 +171,19 @@ fn candidate(who: &str, address: &str, clock: &Arc<dyn Clock>, metrics: &Operato
 async fn lead(
     memory: Memory,
     leadership: Option<Leadership>,
-    deciding: Deciding,
+    begin: impl FnOnce(),
     work: Vec<Work>,
     end: watch::Sender<bool>,
+    judge: Judge,
 ) {
     memory.synced(&ClusterName::home()).await;
     if let Some(leadership) = &leadership {
         leadership.acquired().await;
+        judge.begins();
         memory.read_anew(TAKE_OVER).await;
     }
     memory.pipelines.loaded().await;
-    deciding.begin();
+    begin();
     let controllers = join_all(work.into_iter().map(|(_, work)| work));
     match &leadership {
         None => drop(controllers.await),

@@ -19,7 +19,7 @@ fn kept(seed: u64, all: &mut BTreeMap<&'static str, u64>) {
     alone(async {
         let mut world = if seed % 4 < 2 { World::two_clusters(seed) } else { World::one_cluster(seed) };
         world.flavors = if seed.is_multiple_of(2) { &[seeds::HALF_FLAVOR] } else { &[testing::FLAVOR] };
-        world.forced = false;
+        (world.forced, world.claims) = (false, true);
         for zone in ZONES {
             world.hosts(zone, &[(&format!("h0-{zone}"), 4), (&format!("h1-{zone}"), 3)]);
         }
@@ -30,6 +30,7 @@ fn kept(seed: u64, all: &mut BTreeMap<&'static str, u64>) {
         world.servers().into_iter().for_each(|(_, server)| faults::add(all, server));
         world.is_lawful(process).await;
         world.nova.add(all);
+        world.judge.add(all);
         let wrong = (world.nova.broken(), world.nova.forgotten(&world.around_nova()));
         assert!(
             wrong.0.is_empty() && wrong.1.is_empty(),
@@ -48,7 +49,15 @@ fn u1_seeds_send_no_vm_where_there_is_no_room_for_it() {
         kept(seed, &mut seen);
     }
     told(&format!("simulation of promises: {seen:?}"));
-    let wanted = ["VM started", "VM booked", "VM moved", "VM asked twice", "VM never started", "VM without room"];
+    let wanted = [
+        "VM started",
+        "VM booked",
+        "VM moved",
+        "VM asked twice",
+        "VM never started",
+        "VM without room",
+        "answer judged",
+    ];
     let missing: Vec<_> = wanted.into_iter().filter(|name| !seen.contains_key(name)).collect();
     assert_eq!(missing, [""; 0], "{seen:?}");
 }

@@ -98,7 +98,7 @@ fn recorded_objects_are_taken_over_without_deleting_or_moving_anything() {
             let mut broken = world.judge.broken_at_rest();
             broken.retain(|text| !OLD_DATA.iter().any(|old| text.starts_with(old)));
             assert_eq!(broken, [""; 0]);
-            world.whoever_starts_now_writes_nothing(process).await;
+            world.whoever_starts_now_writes_nothing([process]).await;
         });
     }
 }

@@ -2,7 +2,7 @@
 
 use berth_cluster::ObjectKey;
 use berth_committed_resource::Outlook;
-use berth_core::slot;
+use berth_core::slot::{self, Slot};
 use jiff::Timestamp;
 
 use crate::commands::{foreseeing::Foresight, slot_facts::SlotFacts};
@@ -37,8 +37,12 @@ impl Facts {
     /// How many of those are in force that the plan keeps.
     pub(super) fn staying_in_force(&self) -> usize {
         let plan = &self.outlook.decided.plan;
-        let (cluster, kept) = (plan.cluster(), &plan.slots.kept);
-        let stays = |slot: &&SlotFacts| slot.key.cluster == cluster && kept.contains(&slot.outlook.facts.slot.name);
+        if plan.slots.kept == 0 {
+            return 0;
+        }
+        let (cluster, gone) = (plan.cluster(), plan.slots.gone());
+        let is_gone = |slot: &Slot| slot.terminating || gone.contains(&slot.name);
+        let stays = |slot: &&SlotFacts| slot.key.cluster == cluster && !is_gone(&slot.outlook.facts.slot);
         self.slots.iter().filter(stays).filter(|slot| slot.is_in_force()).count()
     }
 

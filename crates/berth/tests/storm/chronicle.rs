@@ -1,0 +1,183 @@
+//! Everything that was ever committed, in the order in which it was committed: what etcd itself tells of the kinds that the
+//! laws are about. The API server tells each kind alone, tells nothing while it is away, and leaves out what has
+//! happened meanwhile; etcd goes on where somebody has stopped reading. What is made of it is left to the reader.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::http::Request;
+use berth_crds::{CommittedResource, Hypervisor, Reservation};
+use futures::{AsyncBufReadExt as _, TryStreamExt as _};
+use k8s_openapi::ByteString;
+use kube::{Client, Config, Resource};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use tokio::{task::JoinHandle, time::sleep};
+
+/// Where the API server keeps its objects; etcd takes a range as its first key and the key behind its last.
+const RANGE: [&[u8]; 2] = [b"/registry/", b"/registry0"];
+
+const ASK_AGAIN_AFTER: Duration = Duration::from_millis(50);
+
+/// An object as it was committed.
+pub enum Object {
+    Commitment(Arc<CommittedResource>),
+    Reservation(Arc<Reservation>),
+    Host(Arc<Hypervisor>),
+}
+
+/// The kinds of [`Object`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Commitment,
+    Reservation,
+    Host,
+}
+
+/// One commit: an object is as it says, or is gone.
+pub struct Entry {
+    pub revision: u64,
+    pub kind: Kind,
+    pub name: String,
+    pub object: Option<Object>,
+}
+
+/// Reads until it is dropped.
+pub struct Chronicle {
+    reading: JoinHandle<()>,
+}
+
+impl Drop for Chronicle {
+    fn drop(&mut self) {
+        self.reading.abort();
+    }
+}
+
+/// Tells everything that there is, and from then on everything that happens, over all restarts of etcd at this address.
+pub async fn follow(etcd: &str, mut tell: impl FnMut(Entry) + Send + 'static) -> Chronicle {
+    let client = Client::try_from(Config::new(etcd.parse().unwrap())).unwrap();
+    let there: Range = serde_json::from_str(&client.request_text(range()).await.unwrap()).unwrap();
+    there.kvs.into_iter().filter_map(|pair| pair.entry(false)).for_each(&mut tell);
+    let mut heard = number(&there.header.revision);
+    let reading = tokio::spawn(async move {
+        loop {
+            // It ends whenever etcd does.
+            read_on(&client, &mut heard, &mut tell).await;
+            sleep(ASK_AGAIN_AFTER).await;
+        }
+    });
+    Chronicle { reading }
+}
+
+async fn read_on(client: &Client, heard: &mut u64, tell: &mut impl FnMut(Entry)) -> Option<()> {
+    let stream = client.request_stream(watch_after(*heard)).await.ok()?;
+    let mut lines = stream.lines();
+    while let Some(line) = lines.try_next().await.ok()? {
+        let told: Told = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let news = told.result?;
+        // What was compacted cannot be told, and then nothing that follows can be trusted.
+        assert!(news.compact_revision.is_none(), "etcd has forgotten what came after {heard}");
+        for event in news.events {
+            let revision = number(&event.kv.mod_revision);
+            event.kv.entry(event.type_ == "DELETE").into_iter().for_each(&mut *tell);
+            *heard = revision;
+        }
+    }
+    None
+}
+
+fn range() -> Request<Vec<u8>> {
+    post("/v3/kv/range", &json!({ "key": base64(RANGE[0]), "range_end": base64(RANGE[1]) }))
+}
+
+fn watch_after(revision: u64) -> Request<Vec<u8>> {
+    let start = (revision + 1).to_string();
+    let order = json!({ "key": base64(RANGE[0]), "range_end": base64(RANGE[1]), "start_revision": start });
+    post("/v3/watch", &json!({ "create_request": order }))
+}
+
+fn post(path: &str, body: &Value) -> Request<Vec<u8>> {
+    Request::post(path).body(body.to_string().into_bytes()).unwrap()
+}
+
+fn base64(bytes: &[u8]) -> Value {
+    serde_json::to_value(ByteString(bytes.to_vec())).unwrap()
+}
+
+/// Numbers of 64 bits are texts in JSON.
+fn number(text: &str) -> u64 {
+    text.parse().unwrap_or_else(|_| panic!("{text:?} is no revision"))
+}
+
+#[derive(Deserialize)]
+struct Range {
+    header: Header,
+    #[serde(default)]
+    kvs: Vec<Pair>,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    revision: String,
+}
+
+#[derive(Deserialize)]
+struct Told {
+    /// None when it is an error.
+    result: Option<News>,
+}
+
+#[derive(Deserialize)]
+struct News {
+    #[serde(default)]
+    events: Vec<Event>,
+    compact_revision: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(default, rename = "type")]
+    type_: String,
+    kv: Pair,
+}
+
+#[derive(Deserialize)]
+struct Pair {
+    key: ByteString,
+    #[serde(default)]
+    value: ByteString,
+    mod_revision: String,
+}
+
+impl Pair {
+    /// None for kinds that no law is about.
+    fn entry(self, gone: bool) -> Option<Entry> {
+        let key = String::from_utf8(self.key.0.clone()).ok()?;
+        let (kind, name) =
+            KINDS.into_iter().find_map(|(kind, folder)| Some((kind, key.strip_prefix(&folder())?.to_owned())))?;
+        let object = (!gone).then(|| self.object(kind));
+        Some(Entry { revision: number(&self.mod_revision), kind, name, object })
+    }
+
+    fn object(&self, kind: Kind) -> Object {
+        match kind {
+            Kind::Commitment => Object::Commitment(self.decoded()),
+            Kind::Reservation => Object::Reservation(self.decoded()),
+            Kind::Host => Object::Host(self.decoded()),
+        }
+    }
+
+    fn decoded<K: DeserializeOwned>(&self) -> Arc<K> {
+        let decoded = serde_json::from_slice(&self.value.0).map(Arc::new);
+        decoded.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.value.0)))
+    }
+}
+
+const KINDS: [(Kind, fn() -> String); 3] = [
+    (Kind::Commitment, folder::<CommittedResource>),
+    (Kind::Reservation, folder::<Reservation>),
+    (Kind::Host, folder::<Hypervisor>),
+];
+
+fn folder<K: Resource<DynamicType = ()>>() -> String {
+    format!("/registry/{}/{}/", K::group(&()), K::plural(&()))
+}

@@ -1,0 +1,302 @@
+//! Real processes in a storm: operator, API server and etcd are killed and paused while commitments and hosts come and go.
+//! Whatever happens, no host stays over-booked for longer than a look takes, and in the end everybody has exactly the
+//! slots that are wanted, and whoever starts then writes nothing (docs/testing.md, "The storm").
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
+
+mod blows;
+mod chronicle;
+mod hands;
+mod judge;
+mod load;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::{env, io::Write as _, ops::Range, time::Duration};
+
+use berth_control_plane::Part;
+use berth_crds::testing;
+use berth_testkit::Random;
+use blows::{Blow, Tally, VICTIMS};
+use chronicle::Chronicle;
+use futures::future::{join, join_all};
+use hands::Hands;
+use judge::{Judge, ONE_LOOK, Record};
+use load::{DISTRICTS, Load, Wishes};
+use serde_json::json;
+use support::{
+    objects::{SLOT_GIB, host, patient, rejectable, slot_name},
+    replicas::{Replicas, TWO},
+    seen::{Seen, in_force_on, ready},
+    waiting::{WITHIN, none, so},
+    world::World,
+};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+/// Rounds of kills and pauses. The variable ROUNDS says otherwise, and SEED where they begin.
+const ROUNDS: u64 = 3;
+
+/// For so many of them a leader stands still once.
+const ROUNDS_PER_STANDSTILL: u64 = 5;
+
+/// How long it stands still, while so many slots are placed.
+const STANDSTILL: Duration = Duration::from_secs(20);
+const PLACEMENTS: u64 = 200;
+
+/// When the second half of them begins, before the leader goes on.
+const JUST_BEFORE: Duration = Duration::from_millis(100);
+
+fn number(name: &str) -> Option<u64> {
+    env::var(name).ok().and_then(|number| number.parse().ok())
+}
+
+fn rounds() -> u64 {
+    number("ROUNDS").unwrap_or(ROUNDS)
+}
+
+/// Past the capture of the test harness: what happened is to be seen in every run.
+fn told(line: &str) {
+    std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
+}
+
+/// What the rounds have come to.
+#[derive(Default)]
+struct Totals {
+    blows: Tally,
+    seen: Record,
+    changes: u64,
+}
+
+impl Totals {
+    fn add(&mut self, seen: &Record, changes: u64) {
+        self.changes += changes;
+        self.seen.commits += seen.commits;
+        self.seen.placements += seen.placements;
+        self.seen.over_booked += seen.over_booked;
+        self.seen.longest = self.seen.longest.max(seen.longest);
+        self.seen.longest_anyway = self.seen.longest_anyway.max(seen.longest_anyway);
+    }
+}
+
+/// What was seen, in a line.
+fn summary(seen: &Record) -> String {
+    format!(
+        "{} placements in {} commits, {} times a host was over-booked, for at most {:.2} s, {:.2} s while nobody was missing",
+        seen.placements,
+        seen.commits,
+        seen.over_booked,
+        seen.longest_anyway.as_secs_f64(),
+        seen.longest.as_secs_f64(),
+    )
+}
+
+#[tokio::test]
+async fn whatever_is_killed_or_paused_no_host_stays_over_booked_and_every_wish_comes_true() {
+    let (first, rounds) = (number("SEED").unwrap_or(1), rounds());
+    let mut totals = Totals::default();
+    for number in 0..rounds {
+        let seed = first + number;
+        told(&format!("storm: round {} of {rounds}, SEED={seed}", number + 1));
+        round(seed, &mut totals).await;
+    }
+    told(&format!("storm: {rounds} rounds; {}; {} changes by people and hosts", totals.blows, totals.changes));
+    told(&format!("storm: {}", summary(&totals.seen)));
+    assert!(totals.blows.has_everything(rounds), "{}", totals.blows);
+    assert!(totals.seen.placements >= 20 * rounds, "{}", summary(&totals.seen));
+}
+
+async fn round(seed: u64, totals: &mut Totals) {
+    let mut random = Random::new(seed);
+    let longest = VICTIMS[usize::try_from(seed).unwrap() % VICTIMS.len()];
+    let blows = blows::of_round(&mut random, longest);
+    let mut world = stage().await;
+    let (judge, _chronicle) = watched(&mut world).await;
+    let hands = Hands::of(world.control_plane()).await;
+    join_all(DISTRICTS.iter().flat_map(|district| district.hosts()).map(async |host| hands.sets_up(&host).await)).await;
+    world.start().await;
+    let load = Load::begin(&hands, random.draw());
+    for blow in blows {
+        sleep(blows::pause(&mut random)).await;
+        strike(blow, &mut world, &judge, &mut totals.blows).await;
+        if random.chance(700) {
+            everybody_is_there(&world, &judge).await;
+        }
+    }
+    everybody_is_there(&world, &judge).await;
+    let wishes = timeout(2 * WITHIN, load.end()).await.expect("what people want can be said");
+    fulfilled(&world, &wishes).await;
+    world.rest().await;
+    let record = judged(&world, &judge).await;
+    world.end().await;
+    told(&format!("storm: {}", summary(&record)));
+    totals.add(&record, hands.done());
+}
+
+#[tokio::test]
+async fn a_leader_that_stands_still_for_20_s_in_the_middle_of_200_placements_over_books_nothing() {
+    for _ in 0..rounds().div_ceil(ROUNDS_PER_STANDSTILL) {
+        standstill().await;
+    }
+}
+
+/// The first half of the placements is under way when the leader stops, the second one when it goes on.
+async fn standstill() {
+    let [old, new] = TWO;
+    let mut world = stage().await;
+    let (judge, _chronicle) = watched(&mut world).await;
+    let hands = Hands::of(world.control_plane()).await;
+    let hosts: Vec<_> = (0..PLACEMENTS / 4).map(|number| host(&format!("node{number:02}"), 4)).collect();
+    join_all(hosts.iter().map(|host| hands.sets_up(host))).await;
+    let mut replicas = Replicas::two(world).await;
+    judge.calm();
+
+    let half = PLACEMENTS / 2;
+    join(arrive(&hands, 0..half), placed(&judge, half / 4)).await;
+    judge.disturbed();
+    replicas.pause(old);
+    let stopped = Instant::now();
+    let done = judge.record().placements;
+    assert!(done < half, "{done} of {half} placements were done before the leader stopped");
+    replicas.leader_is(new).await;
+    judge.calm();
+    sleep_until(stopped + STANDSTILL - JUST_BEFORE).await;
+    let goes_on = async {
+        sleep_until(stopped + STANDSTILL).await;
+        let done = judge.record().placements;
+        replicas.resume(old);
+        done
+    };
+    let ((), done) = join(arrive(&hands, half..PLACEMENTS), goes_on).await;
+    assert!(done < PLACEMENTS, "{done} placements were done before the leader went on");
+    replicas.loses(old, "the lease could not be renewed for 10 s").await;
+
+    let wishes = (0..PLACEMENTS).map(|number| (uuid(number), 1)).collect();
+    fulfilled(&replicas.world, &wishes).await;
+    assert_eq!(replicas.writers(), [old, new]);
+    let seen = judged(&replicas.world, &judge).await;
+    told(&format!("standstill: it went on at {done} of {PLACEMENTS} placements; {}", summary(&seen)));
+    replicas.end(new).await;
+}
+
+fn uuid(number: u64) -> String {
+    format!("placed-{number:03}")
+}
+
+/// Commitments of one slot each; every other one may be rejected, although there is room for exactly all of them.
+async fn arrive(hands: &Hands, numbers: Range<u64>) {
+    let wish = |number| if number % 2 == 0 { patient(&uuid(number), 1) } else { rejectable(&uuid(number), 1) };
+    join_all(numbers.map(async |number| hands.commits(&wish(number)).await)).await;
+}
+
+async fn placed(judge: &Judge, count: u64) {
+    while judge.record().placements < count {
+        sleep(Duration::from_millis(2)).await;
+    }
+}
+
+#[tokio::test]
+async fn the_judge_finds_what_nobody_repairs_also_when_etcd_was_away() {
+    let mut world = World::without_operator().await;
+    let judge = Judge::new(Duration::from_millis(100));
+    let _chronicle = told_to(&judge, &mut world).await;
+    let on_one_host = |number| {
+        let mut slot = testing::slot("nobody-1", number);
+        slot.spec.target_host = Some("node1".to_owned());
+        slot
+    };
+    world.create(&host("node1", 1)).await;
+    world.create(&patient("nobody-1", 2)).await;
+    world.create(&on_one_host(0)).await;
+    world.control_plane().kill(Part::Etcd).await.unwrap();
+    world.control_plane().restart(Part::Etcd).await.unwrap();
+    world.create(&on_one_host(1)).await;
+    let over_booked = |all: Vec<String>| all.iter().any(|text| text.contains("host_overbooked"));
+    let is_open = || so(over_booked(judge.open()), || format!("{:#?}", judge.open()));
+    world.until("the judge sees two slots on a host for one", |_| is_open()).await;
+    let wrong = || judge.record().wrong.into_iter().collect();
+    assert!(!over_booked(wrong()), "somebody may be missing who repairs it");
+    judge.calm();
+    world.until("it lasts too long", |_| so(over_booked(wrong()), || "nothing is wrong".to_owned())).await;
+    world.edit_slot(&slot_name("nobody-1", 1), json!({ "targetHost": null })).await;
+    world.until("it is over", |_| so(is_open().is_err(), || "it is not".to_owned())).await;
+    assert_eq!(judge.record().placements, 2);
+}
+
+/// No operator yet. It waits for little, so that a round is short, and hosts that go are no reason to brake.
+async fn stage() -> World {
+    let mut world = World::without_operator().await;
+    let retry = json!({ "requeueIntervalRetry": "1s", "maxRequeueInterval": "2s" });
+    world.use_keys(&json!({
+        "brake": { "slots": 1_000_000 },
+        "committedResourceController": retry,
+        "committedResourceReservationController": { "requeueIntervalRetry": "1s" },
+    }));
+    world
+}
+
+async fn watched(world: &mut World) -> (Judge, Chronicle) {
+    let judge = Judge::new(ONE_LOOK);
+    let chronicle = told_to(&judge, world).await;
+    (judge, chronicle)
+}
+
+async fn told_to(judge: &Judge, world: &mut World) -> Chronicle {
+    let judge = judge.clone();
+    let etcd = world.control_plane().etcd_url();
+    chronicle::follow(&etcd, move |entry| judge.committed(entry)).await
+}
+
+async fn strike(blow: Blow, world: &mut World, judge: &Judge, tally: &mut Tally) {
+    judge.disturbed();
+    blow.strikes(world, tally).await;
+}
+
+/// Waits until the operator follows everything. From then on what is broken must be repaired.
+async fn everybody_is_there(world: &World, judge: &Judge) {
+    world
+        .until_told("the operator follows everything", async |world, _| {
+            let metrics = world.operator().metrics().await;
+            let lines: Vec<_> = metrics.lines().filter(|line| line.starts_with("berth_store_complete{")).collect();
+            let missing = lines.iter().find(|line| !line.ends_with(" 1"));
+            so(!lines.is_empty() && missing.is_none(), || format!("{missing:?} of {} stores", lines.len()))
+        })
+        .await;
+    judge.calm();
+}
+
+/// Everybody has exactly the slots that are wanted, in force, and there are no others.
+async fn fulfilled(world: &World, wishes: &Wishes) {
+    world.until("everybody has what is wanted", |seen| has_everything(seen, wishes)).await;
+}
+
+fn has_everything(seen: &Seen, wishes: &Wishes) -> Result<(), String> {
+    for (uuid, count) in wishes {
+        let commitment = seen.commitment(uuid);
+        let Some(commitment) = commitment.filter(|_| *count > 0) else {
+            so(commitment.is_none() && *count == 0, || format!("{uuid} is to have {count} slots: {commitment:?}"))?;
+            continue;
+        };
+        let said = ready(commitment);
+        so(said.is_some_and(|said| said.reason == "Accepted"), || format!("{uuid} says {said:?}"))?;
+        let slots = seen.slots_of(uuid);
+        let good = slots.iter().filter(|slot| in_force_on(slot).is_some() && slot.spec.target_host.is_some());
+        so(good.count() == slots.len(), || format!("not all slots of {uuid} are in force"))?;
+        let (sizes, slot) = (seen.sizes_of(uuid), i64::try_from(SLOT_GIB * 1024).unwrap());
+        let whole = u64::try_from(sizes.len()) == Ok(*count) && sizes.iter().all(|size| *size == slot);
+        so(whole, || format!("{uuid} is to have {count} slots of {slot} MiB and has {sizes:?}"))?;
+    }
+    let (all, wanted) = (seen.slots().count(), wishes.values().sum::<u64>());
+    so(u64::try_from(all) == Ok(wanted), || format!("{all} slots instead of {wanted}"))
+}
+
+/// What the judge has seen. The judge has seen everything: it knows the world as the API server shows it.
+async fn judged(world: &World, judge: &Judge) -> Record {
+    world
+        .until("the judge has seen everything, and nothing is broken", |seen| {
+            so(seen.versions() == judge.versions(), || "the judge knows another world".to_owned())?;
+            none(&judge.open())
+        })
+        .await;
+    let record = judge.record();
+    assert!(record.wrong.is_empty(), "{:#?}\n{}", record.wrong, world.report().await);
+    record
+}
