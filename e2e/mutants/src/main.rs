@@ -1,0 +1,44 @@
+//! `make mutants`: does every fault that can be switched on make the tests fail that must notice it?
+
+use std::{
+    error::Error as _,
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Instant,
+};
+
+use berth_mutants::{Error, binaries, campaign::Campaign, table};
+
+fn main() -> ExitCode {
+    match run(&root()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+            eprintln!("berth-mutants: {error}{cause}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// True when all are caught.
+fn run(root: &Path) -> Result<bool, Error> {
+    let root = &root.canonicalize().map_err(Error::Document)?;
+    let document = fs::read_to_string(root.join("docs/testing.md")).map_err(Error::Document)?;
+    let rows = table::rows(&document)?;
+    println!("building the tests with the mutants in them");
+    let wanted = rows.iter().flat_map(|row| &row.tests).map(|test| &test.binary).collect();
+    let built = binaries::build(root, &wanted)?;
+    let begin = Instant::now();
+    let campaign = Campaign { root, rows: &rows, built: &built };
+    println!("all {} tests pass without a mutant", campaign.is_sound()?);
+    let caught = campaign.run(|line| println!("{line}"))?;
+    println!("{} s without the build", begin.elapsed().as_secs());
+    println!("caught {caught} of {}", rows.len());
+    Ok(caught == rows.len())
+}

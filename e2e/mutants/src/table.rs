@@ -1,0 +1,128 @@
+//! The table of docs/testing.md: which tests must notice which mutant. It exists there and nowhere else; this reads it.
+
+use std::fmt;
+
+use berth_core::mutants::Mutant;
+
+use crate::Error;
+
+/// The heading of the part of the document that has the table.
+const HEADING: &str = "## The mutants";
+
+/// A mutant and the tests that must fail with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The mutant.
+    pub mutant: Mutant,
+    /// At least one test; each of them must fail.
+    pub tests: Vec<Test>,
+}
+
+/// A test, written `package binary name`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Test {
+    /// The binary that has it.
+    pub binary: Binary,
+    /// Its whole name within that binary.
+    pub name: String,
+}
+
+/// A binary of tests.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Binary {
+    /// The folder of its package in `crates`.
+    pub package: String,
+    /// `lib` for the tests beside the code, else the name of the file in `tests`.
+    pub target: String,
+}
+
+impl fmt::Display for Test {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.binary, self.name)
+    }
+}
+
+impl fmt::Display for Binary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.package, self.target)
+    }
+}
+
+/// The rows of the table, in its order.
+pub fn rows(document: &str) -> Result<Vec<Row>, Error> {
+    let part = document.split_once(HEADING).map_or("", |(_, rest)| rest);
+    let part = part.split_once("\n## ").map_or(part, |(part, _)| part);
+    let lines = part.lines().filter(|line| line.starts_with('|'));
+    // The head and the line below it.
+    lines.skip(2).map(row).collect()
+}
+
+fn row(line: &str) -> Result<Row, Error> {
+    let wrong = |why| Error::Row { row: line.to_owned(), why };
+    let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
+    let [name, .., tests] = &cells[..] else { return Err(wrong("a row has several cells")) };
+    let mutant = Mutant::ALL.iter().find(|mutant| mutant.name() == name.replace('`', ""));
+    let mutant = *mutant.ok_or_else(|| wrong("berth_core::mutants has no mutant of that name"))?;
+    let quoted = tests.split('`').skip(1).step_by(2);
+    let tests = quoted.map(test).collect::<Option<Vec<_>>>().unwrap_or_default();
+    if tests.is_empty() {
+        return Err(wrong("the last cell has tests, each as `package binary name`"));
+    }
+    Ok(Row { mutant, tests })
+}
+
+fn test(quoted: &str) -> Option<Test> {
+    let words: Vec<_> = quoted.split_whitespace().map(str::to_owned).collect();
+    let [package, target, name] = <[String; 3]>::try_from(words).ok()?;
+    Some(Test { binary: Binary { package, target }, name })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOCUMENT: &str = "\
+# Testing
+
+| zone ignored | another table | `a b c` |
+
+## The mutants
+
+Words.
+
+| Mutant | What is broken | Tests |
+|---|---|---|
+| `unit MB` | D6 | `core lib units::a`, `core lib units::b` |
+| zone ignored | U54 | `scheduler some_file c` |
+
+## Measuring
+
+| zone ignored | another table | `a b c` |
+";
+
+    #[test]
+    fn the_table_of_its_part_of_the_document_is_read() {
+        let rows = rows(DOCUMENT).unwrap();
+        let read: Vec<_> = rows
+            .iter()
+            .map(|row| (row.mutant, row.tests.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + ")))
+            .collect();
+        let expected = [
+            (Mutant::UnitMb, "core lib units::a + core lib units::b".to_owned()),
+            (Mutant::ZoneIgnored, "scheduler some_file c".to_owned()),
+        ];
+        assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn a_row_that_cannot_be_tried_is_an_error() {
+        for (good, bad) in [
+            ("unit MB", "unit GB"),
+            ("`core lib units::a`, `core lib units::b`", "later"),
+            ("`scheduler some_file c`", "`scheduler c`"),
+        ] {
+            assert!(DOCUMENT.contains(good));
+            assert!(rows(&DOCUMENT.replace(good, bad)).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! One run of some tests of a binary, with a mutant or without. It decides what each test has said; what follows from
+//! that is for the campaign.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Read as _},
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use berth_core::mutants::Mutant;
+
+use crate::Error;
+
+/// The tests that are named are short ones. Whoever takes longer hangs, and has noticed nothing.
+const DEADLINE: Duration = Duration::from_secs(180);
+
+/// What a test has said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// It passed.
+    Passed,
+    /// It failed.
+    Failed,
+}
+
+/// What the tests of a run have said, by name. Those that are not there or did not come to their end have said nothing.
+pub type Outcome = BTreeMap<String, Said>;
+
+/// Runs these tests of the binary, in the folder of its package.
+pub fn run(binary: &Path, folder: &Path, tests: &[&str], mutant: Option<Mutant>) -> Result<Outcome, Error> {
+    let cannot = |error| Error::Run(binary.display().to_string(), error);
+    let child = command(binary, folder, tests, mutant).spawn().map_err(cannot)?;
+    Ok(outcome(&heard(child, DEADLINE).map_err(cannot)?))
+}
+
+fn command(binary: &Path, folder: &Path, tests: &[&str], mutant: Option<Mutant>) -> Command {
+    let mut command = Command::new(binary);
+    // One after the other, so that what one prints does not stand in the line of another.
+    command.args(["--exact", "--test-threads=1"]).args(tests).current_dir(folder);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    match mutant {
+        Some(mutant) => command.env("BERTH_MUTANT", mutant.name()),
+        None => command.env_remove("BERTH_MUTANT"),
+    };
+    // What fails on purpose leaves nothing in the sources.
+    command.env("INSTA_UPDATE", "no").env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true");
+    command
+}
+
+/// What the process has printed when it ends, or until it is ended for being late.
+fn heard(mut child: Child, deadline: Duration) -> io::Result<String> {
+    let (done, ended) = mpsc::channel();
+    let out = child.stdout.take();
+    let reader = thread::spawn(move || {
+        let mut text = String::new();
+        let read = out.map_or(Ok(0), |mut out| out.read_to_string(&mut text));
+        // Nobody listens any more if it is late.
+        let _ = done.send(());
+        read.map(|_| text)
+    });
+    if ended.recv_timeout(deadline).is_err() {
+        child.kill()?;
+    }
+    child.wait()?;
+    reader.join().unwrap_or_else(|_| Err(io::Error::other("its output was not read")))
+}
+
+/// Reads `test <name> ... ok` and `test <name> ... FAILED`.
+fn outcome(printed: &str) -> Outcome {
+    let lines = printed.lines().filter_map(|line| line.strip_prefix("test ")?.rsplit_once(" ... "));
+    let said = |(name, word): (&str, &str)| match word {
+        "ok" => Some((name.to_owned(), Said::Passed)),
+        "FAILED" => Some((name.to_owned(), Said::Failed)),
+        _ => None,
+    };
+    lines.filter_map(said).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_has_said_what_its_line_ends_with() {
+        let printed = "\nrunning 4 tests\ntest a::b ... ok\ntest c ... FAILED\ntest d ... ignored\ntest e ... ";
+        let expected = [("a::b".to_owned(), Said::Passed), ("c".to_owned(), Said::Failed)];
+        assert_eq!(outcome(printed), expected.into());
+    }
+
+    fn shell(script: &str) -> Child {
+        Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap()
+    }
+
+    #[test]
+    fn who_hangs_is_ended_and_has_said_what_was_heard_until_then() {
+        let hanging = heard(shell("echo test a ... ok; exec sleep 600"), Duration::from_millis(500)).unwrap();
+        let ending = heard(shell("echo test a ... ok; exit 101"), DEADLINE).unwrap();
+        assert_eq!((hanging.as_str(), ending.as_str()), ("test a ... ok\n", "test a ... ok\n"));
+    }
+}

@@ -1,0 +1,59 @@
+//! What a campaign concludes from what tests say. Instead of a binary of tests a script says it.
+#![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Mutex,
+};
+
+use berth_core::mutants::Mutant;
+use berth_mutants::{
+    Error,
+    binaries::Built,
+    campaign::Campaign,
+    table::{Binary, Row, Test},
+};
+
+fn binary() -> Binary {
+    Binary { package: "core".to_owned(), target: "script".to_owned() }
+}
+
+fn row(mutant: Mutant, tests: &[&str]) -> Row {
+    let test = |name: &&str| Test { binary: binary(), name: (*name).to_owned() };
+    Row { mutant, tests: tests.iter().map(test).collect() }
+}
+
+/// The workspace, and where the script lies.
+fn place() -> (PathBuf, Built) {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    (here.join("../.."), [(binary(), here.join("tests/binary.sh"))].into())
+}
+
+#[test]
+fn a_mutant_is_caught_when_every_test_that_is_named_for_it_fails() {
+    let rows = [
+        row(Mutant::UnitMb, &["watchful"]),
+        row(Mutant::UnitMb, &["watchful", "good"]),
+        row(Mutant::ZoneIgnored, &["watchful"]),
+    ];
+    let ((root, built), lines) = (place(), Mutex::new(Vec::new()));
+    let told = |line: &str| lines.lock().unwrap().push(line.to_owned());
+    assert_eq!(Campaign { root: &root, rows: &rows, built: &built }.run(told).unwrap(), 1);
+    let lines = lines.into_inner().unwrap();
+    let begins = |with: &str| lines.iter().filter(|line| line.starts_with(with)).count();
+    assert_eq!((begins("caught"), begins("NOT CAUGHT")), (1, 2), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.trim() == "core script good says that all is well"), "{lines:#?}");
+}
+
+#[test]
+fn a_test_that_fails_by_itself_or_is_not_there_ends_it_before_it_begins() {
+    let (root, built) = place();
+    let sound = |name: &str| {
+        let rows = [row(Mutant::UnitMb, &["good", name])];
+        Campaign { root: &root, rows: &rows, built: &built }.is_sound()
+    };
+    assert_eq!(sound("watchful").unwrap(), 2, "how many tests there are");
+    for name in ["bad", "missing"] {
+        assert!(matches!(sound(name), Err(Error::Unsound(test, _)) if test.name == name), "{name}");
+    }
+}
