@@ -1,7 +1,7 @@
 //! The objects of a full cloud. What the operator writes is not imitated: it serves one commitment, and that commitment
 //! and its slots are the pattern for all.
 
-use berth_crds::{CommittedResource, Hypervisor, Reservation, testing};
+use berth_crds::{CommittedResource, Hypervisor, Reservation, labels, testing};
 use serde_json::{Value, json};
 
 use crate::error::Error;
@@ -13,6 +13,7 @@ pub const COMMITMENTS_PER_HOST: usize = 4;
 /// A host and what is on it.
 pub const PER_HOST: usize = 1 + COMMITMENTS_PER_HOST * (1 + SLOTS);
 const SLOTS_PER_HOST: usize = COMMITMENTS_PER_HOST * SLOTS;
+const ZONES: usize = 3;
 const GIB: usize = 480;
 const CORES: usize = 30;
 
@@ -42,10 +43,37 @@ pub fn host(number: usize) -> Hypervisor {
     host
 }
 
-/// The commitment that is the pattern, as people create it.
-pub fn commitment() -> CommittedResource {
-    let mut commitment = testing::commitment(PATTERN, &format!("{}Gi", SLOTS * GIB));
+/// Zone number so-and-so of three.
+pub fn zone(number: usize) -> &'static str {
+    [testing::ZONE, "eu-test-1b", "eu-test-1c"][number % ZONES]
+}
+
+/// The name of a host in the zone of commitment number so-and-so, when there are so many hosts and both are dealt out in
+/// turn: the hosts of a zone are full alike.
+pub fn host_for(number: usize, hosts: usize) -> String {
+    let (zone, turn) = (number % ZONES, number / ZONES);
+    let in_zone = (hosts - zone).div_ceil(ZONES).max(1);
+    host_name(zone + ZONES * (turn % in_zone))
+}
+
+/// The same host in zone number so-and-so.
+pub fn host_in(number: usize, zone_number: usize) -> Hypervisor {
+    let mut host = host(number);
+    host.metadata.labels = Some([(labels::ZONE.to_owned(), zone(zone_number).to_owned())].into());
+    host
+}
+
+/// A commitment of so many slots, as people create it.
+pub fn commitment(uuid: &str, slots: usize) -> CommittedResource {
+    let mut commitment = testing::commitment(uuid, &format!("{}Gi", slots * GIB));
     commitment.metadata.generation = None;
+    commitment
+}
+
+/// The same in zone number so-and-so.
+pub fn commitment_in(uuid: &str, slots: usize, zone_number: usize) -> CommittedResource {
+    let mut commitment = commitment(uuid, slots);
+    zone(zone_number).clone_into(&mut commitment.spec.availability_zone);
     commitment
 }
 
@@ -58,6 +86,7 @@ pub fn flavor_groups() -> Value {
 }
 
 /// What the operator has made of the pattern.
+#[derive(Clone, Debug)]
 pub struct Pattern {
     commitment: String,
     uid: String,
@@ -80,15 +109,24 @@ impl Pattern {
 
     /// A commitment that is accepted.
     pub fn commitment(&self, number: usize) -> Result<CommittedResource, Error> {
-        Ok(serde_json::from_value(bare(&self.commitment.replace(PATTERN, &uuid(number)))?)?)
+        self.commitment_in(&uuid(number), testing::ZONE)
+    }
+
+    /// One with this UUID in this zone.
+    pub fn commitment_in(&self, uuid: &str, zone: &str) -> Result<CommittedResource, Error> {
+        Ok(serde_json::from_value(bare(&self.commitment.replace(PATTERN, uuid).replace(testing::ZONE, zone))?)?)
     }
 
     /// Its slots, in force on its host; `uid` is that of the commitment.
     pub fn slots(&self, number: usize, uid: &str) -> Result<Vec<Reservation>, Error> {
-        let host = host_name(number / COMMITMENTS_PER_HOST);
+        self.slots_on(&host_name(number / COMMITMENTS_PER_HOST), testing::ZONE, &uuid(number), uid)
+    }
+
+    /// The slots of the commitment with this UUID, whose object has the uid `owner`, in force on a host of this zone.
+    pub fn slots_on(&self, host: &str, zone: &str, uuid: &str, owner: &str) -> Result<Vec<Reservation>, Error> {
         let slot = |(text, former): &(String, String)| {
-            let text = text.replace(PATTERN, &uuid(number)).replace(&self.uid, uid).replace(former, &host);
-            Ok(serde_json::from_value(bare(&text)?)?)
+            let text = text.replace(PATTERN, uuid).replace(&self.uid, owner).replace(former, host);
+            Ok(serde_json::from_value(bare(&text.replace(testing::ZONE, zone))?)?)
         };
         self.slots.iter().map(slot).collect()
     }
@@ -101,4 +139,16 @@ fn bare(text: &str) -> Result<Value, Error> {
         metadata.retain(|key, _| ["name", "labels", "annotations", "finalizers"].contains(&key.as_str()));
     }
     Ok(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commitments_go_to_all_hosts_of_their_zone_in_turn() {
+        let hosts: Vec<_> = (0..8).map(|number| host_for(number, 5)).collect();
+        let expected = [0, 1, 2, 3, 4, 2, 0, 1].map(host_name);
+        assert_eq!(hosts, expected);
+    }
 }

@@ -28,7 +28,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The operator is not built.
-    #[error("{} is missing; run make bench-start, which builds it", program.display())]
+    #[error("{} is missing; run make bench, which builds it", program.display())]
     NoOperator {
         /// Where it should be.
         program: PathBuf,
@@ -52,6 +52,32 @@ pub enum Error {
     /// The metrics of the scheduler API.
     #[error("the metrics of the scheduler API: {0}")]
     Metrics(#[from] berth_telemetry::metrics::MetricsError),
+    /// There is no way to the API server for the account of the operator.
+    #[error(transparent)]
+    Connect(#[from] berth_cluster::ConnectError),
+    /// A watch of what becomes of objects.
+    #[error("the watch of the commitments: {0}")]
+    Watch(#[from] kube::runtime::watcher::Error),
+    /// More was written than a budget allows.
+    #[error("more writes than there may be:\n{}", .budgets.join("\n"))]
+    Exceeded {
+        /// What was allowed and what was found, one line each.
+        budgets: Vec<String>,
+    },
+    /// Something that must have been written.
+    #[error("the journal of the API server lacks {0}")]
+    Journal(&'static str),
+    /// What is to be measured on cannot be made.
+    #[error("what is to be measured on: {0}")]
+    Scene(String),
+    /// The planner did something else than what was to be measured.
+    #[error("to {wish} is not what the planner did: new slots and slots that go are {outcome:?}")]
+    Planned {
+        /// What the commitment wished.
+        wish: &'static str,
+        /// What was planned instead; nothing when there was no plan.
+        outcome: Option<(usize, usize)>,
+    },
     /// There was nothing to write.
     #[error("the operator wrote {writes} times, and there was nothing to write")]
     Wrote {

@@ -2,13 +2,11 @@
 
 use std::fmt::Debug;
 
-use berth_control_plane::ControlPlane;
-use berth_crds::{CommittedResource, Knowledge, Reservation, conditions, generate, names};
+use berth_crds::{CommittedResource, Knowledge, Reservation, conditions, names};
 use futures::{StreamExt, TryStreamExt, stream};
 use kube::{
-    Api, Client, Config, Resource, ResourceExt,
+    Api, Client, Resource, ResourceExt,
     api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
-    config::{KubeConfigOptions, Kubeconfig},
     core::{ApiResource, ClusterResourceScope},
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -19,6 +17,7 @@ use crate::{
     cloud::{self, Pattern},
     error::Error,
     operator::Operator,
+    plane::Plane,
 };
 
 /// Requests that are under way at the same time.
@@ -52,45 +51,23 @@ impl Counts {
 }
 
 /// Fills it; nothing is left to do for an operator.
-pub async fn fill(control_plane: &ControlPlane, counts: Counts) -> Result<(), Error> {
-    let client = client(control_plane).await?;
-    install(control_plane).await?;
-    flavor_groups(&client).await?;
-    all(0..counts.hosts, async |number| create(&client, &cloud::host(number)).await.map(drop)).await?;
-    let pattern = pattern(control_plane, &client).await?;
+pub async fn fill(plane: &Plane, counts: Counts) -> Result<(), Error> {
+    let client = plane.admin();
+    flavor_groups(client).await?;
+    all(0..counts.hosts, async |number| create(client, &cloud::host(number)).await.map(drop)).await?;
+    let pattern = pattern(plane, cloud::SLOTS).await?;
     all(0..counts.commitments, async |number| {
-        let commitment = create(&client, &pattern.commitment(number)?).await?;
+        let commitment = create(client, &pattern.commitment(number)?).await?;
         for slot in pattern.slots(number, &commitment.uid().unwrap_or_default())? {
-            create(&client, &slot).await?;
+            create(client, &slot).await?;
         }
         Ok(())
     })
     .await
 }
 
-async fn client(control_plane: &ControlPlane) -> Result<Client, Error> {
-    let kubeconfig = Kubeconfig::read_from(control_plane.kubeconfig())?;
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    Ok(Client::try_from(config)?)
-}
-
-async fn install(control_plane: &ControlPlane) -> Result<(), Error> {
-    let list = json!({ "apiVersion": "v1", "kind": "List", "items": generate::all() });
-    let apply = ["apply", "--server-side", "--filename=-"];
-    control_plane.run_kubectl(&apply, Some(&list.to_string())).await?;
-    control_plane.run_kubectl(&["wait", "--for=condition=Established", "crd", "--all"], None).await?;
-    // Established comes a moment before served.
-    while control_plane
-        .run_kubectl(&["get", "hypervisors,reservations,committedresources,knowledges"], None)
-        .await
-        .is_err()
-    {
-        sleep(LOOK_EVERY).await;
-    }
-    Ok(())
-}
-
-async fn flavor_groups(client: &Client) -> Result<(), Error> {
+/// The flavor groups, ready.
+pub async fn flavor_groups(client: &Client) -> Result<(), Error> {
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::erase::<Knowledge>(&()));
     let name = names::FLAVOR_GROUPS;
     let object = serde_json::from_value(json!({
@@ -105,12 +82,12 @@ async fn flavor_groups(client: &Client) -> Result<(), Error> {
     Ok(())
 }
 
-/// Lets the operator serve one commitment, and takes away what it made of it.
-async fn pattern(control_plane: &ControlPlane, client: &Client) -> Result<Pattern, Error> {
-    let mut operator = Operator::start(control_plane).await?;
+/// Lets the operator serve one commitment of so many slots, and takes away what it made of it.
+pub async fn pattern(plane: &Plane, slots: usize) -> Result<Pattern, Error> {
+    let mut operator = Operator::start(plane).await?;
     operator.ready().await?;
-    create(client, &cloud::commitment()).await?;
-    let commitments: Api<CommittedResource> = Api::all(client.clone());
+    create(plane.admin(), &cloud::commitment(cloud::PATTERN, slots)).await?;
+    let commitments: Api<CommittedResource> = Api::all(plane.admin().clone());
     let (name, deadline) = (names::commitment(cloud::PATTERN), Instant::now() + ACCEPTED_WITHIN);
     let accepted = loop {
         let commitment = commitments.get(&name).await?;
@@ -123,7 +100,7 @@ async fn pattern(control_plane: &ControlPlane, client: &Client) -> Result<Patter
         }
         sleep(LOOK_EVERY).await;
     };
-    let slots: Api<Reservation> = Api::all(client.clone());
+    let slots: Api<Reservation> = Api::all(plane.admin().clone());
     let made = Pattern::new(&accepted, &slots.list(&ListParams::default()).await?.items)?;
     commitments.delete(&name, &DeleteParams::default()).await?;
     while commitments.get_opt(&name).await?.is_some() && Instant::now() < deadline {
@@ -133,7 +110,8 @@ async fn pattern(control_plane: &ControlPlane, client: &Client) -> Result<Patter
     Ok(made)
 }
 
-async fn all(
+/// Does it for all numbers, many at a time.
+pub async fn all(
     numbers: impl IntoIterator<Item = usize>,
     work: impl AsyncFn(usize) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -141,7 +119,7 @@ async fn all(
 }
 
 /// Creates an object, with its status.
-async fn create<K>(client: &Client, object: &K) -> Result<K, Error>
+pub async fn create<K>(client: &Client, object: &K) -> Result<K, Error>
 where
     K: Resource<DynamicType = (), Scope = ClusterResourceScope> + Serialize + DeserializeOwned + Clone + Debug,
 {

@@ -1,22 +1,33 @@
-//! `berth-bench`: what `make bench` and `make bench-start` run. How fast the scheduler decides, and how long the operator
-//! takes to start on a cluster that is full. It is no test: no time is asserted, only that there was nothing to write.
+//! `berth-bench`: what `make bench` and `make bench-start` run. How fast the operator decides, what it costs compared with
+//! a client that only writes, and how long it takes to start on a cluster that is full. It is no test: no time is
+//! asserted, only how much is written.
 
 mod cloud;
 mod error;
 mod figures;
 mod fill;
+mod floor;
+mod machine;
 mod operator;
+mod pairs;
+mod plane;
+mod planner;
 mod proc;
+mod requests;
+mod restart;
+mod scale;
 mod scheduler;
 mod start;
+mod table;
+mod times;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::error::Error;
+use crate::{error::Error, table::Row};
 
-/// The sizes that are compared when none is given.
+/// The sizes of a start that are compared when none is given.
 const SIZES: [usize; 2] = [5_000, 50_000];
 
 /// Measures the operator.
@@ -35,8 +46,62 @@ enum Command {
         #[arg(long, value_name = "N")]
         objects: Vec<usize>,
     },
-    /// Decide for slots and VMs on clouds of several sizes.
+    /// The figures of docs/performance.md.
+    Figures {
+        /// Only these parts, with commas between them.
+        #[arg(long, value_delimiter = ',', value_name = "PART")]
+        only: Vec<Part>,
+        /// How much of it.
+        #[command(flatten)]
+        size: Size,
+    },
+}
+
+/// What is measured together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Decisions of the scheduler.
     Scheduler,
+    /// Row c: plans of large commitments.
+    Planner,
+    /// Rows a and b: the operator beside a client that only writes.
+    Floor,
+    /// Row d: what a slot costs in small and large clouds, and what a large one costs at rest.
+    Scale,
+    /// Row e: restart and take-over.
+    Restart,
+    /// Row a by itself.
+    Many,
+    /// Row b by itself.
+    One,
+}
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct Size {
+    /// Smaller, and fewer rounds: whether everything works, in minutes.
+    #[arg(long)]
+    quick: bool,
+    /// How often operator and floor take their turns.
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
+}
+
+impl Size {
+    /// The one as the document has it, or the smaller one.
+    pub fn pick<T>(self, full: T, quick: T) -> T {
+        if self.quick { quick } else { full }
+    }
+
+    /// Whether it is as the document has it.
+    pub fn is_full(self) -> bool {
+        !self.quick
+    }
+
+    /// The same for the number of rounds, unless somebody has asked for another one.
+    pub fn rounds(self, full: usize, quick: usize) -> usize {
+        self.rounds.unwrap_or_else(|| self.pick(full, quick))
+    }
 }
 
 #[tokio::main]
@@ -44,13 +109,41 @@ async fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Start { objects } if objects.is_empty() => starts(&SIZES).await,
         Command::Start { objects } => starts(&objects).await,
-        Command::Scheduler => scheduler::measure().await,
+        Command::Figures { only, size } => figures(&only, size).await,
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("berth-bench: {error}");
             ExitCode::FAILURE
+        }
+    }
+}
+
+/// All parts, or those that were asked for; then one table with the rows of all of them.
+async fn figures(only: &[Part], size: Size) -> Result<(), Error> {
+    let mut rows = Vec::new();
+    for part in if only.is_empty() { &Part::ALL } else { only } {
+        println!("== {}", format!("{part:?}").to_lowercase());
+        rows.extend(part.measure(size).await?);
+    }
+    println!("\n{}\n\n{}", machine::machine(), table::table(&rows));
+    let budgets = table::exceeded(&rows);
+    if budgets.is_empty() { Ok(()) } else { Err(Error::Exceeded { budgets }) }
+}
+
+impl Part {
+    const ALL: [Self; 5] = [Self::Scheduler, Self::Planner, Self::Floor, Self::Scale, Self::Restart];
+
+    async fn measure(self, size: Size) -> Result<Vec<Row>, Error> {
+        match self {
+            Self::Scheduler => Ok(vec![scheduler::measure(size).await?]),
+            Self::Planner => planner::measure(),
+            Self::Floor => floor::measure(size).await,
+            Self::Scale => scale::measure(size).await,
+            Self::Restart => restart::measure(size).await,
+            Self::Many => Ok(vec![floor::many::measure(size).await?]),
+            Self::One => Ok(vec![floor::one::measure(size).await?]),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! The operator as a process, and what its listeners say.
 
 use std::{
-    env,
+    env, fs,
     net::{Ipv4Addr, SocketAddr, TcpListener},
     time::Duration,
 };
 
-use berth_control_plane::{ControlPlane, Daemon};
+use berth_control_plane::Daemon;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -15,12 +15,16 @@ use tokio::{
 
 use crate::{
     error::Error,
+    plane::Plane,
     proc::{self, Usage},
 };
 
 /// Far more than anything here takes.
 const WITHIN: Duration = Duration::from_secs(600);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// So short that hardly any work is done between a line and its reader.
+const READ_EVERY: Duration = Duration::from_millis(2);
+const SYNCED: &str = "stores synced";
 /// Metrics are computed when they are asked for, which costs the operator something.
 const COUNT_EVERY: Duration = Duration::from_millis(250);
 const STOPS_WITHIN: Duration = Duration::from_secs(10);
@@ -30,28 +34,47 @@ pub struct Operator {
     daemon: Daemon,
     probes: SocketAddr,
     metrics: SocketAddr,
+    /// What others have written into its log before.
+    log_from: usize,
 }
 
 impl Operator {
-    /// Starts the program that was built together with this one.
-    pub async fn start(control_plane: &ControlPlane) -> Result<Self, Error> {
+    /// Starts the program that was built together with this one, as the service account of the plane.
+    pub async fn start(plane: &Plane) -> Result<Self, Error> {
+        Self::start_with(plane, &[]).await
+    }
+
+    /// The same with more arguments, such as `--leader-elect`.
+    pub async fn start_with(plane: &Plane, more: &[&str]) -> Result<Self, Error> {
         let own = env::current_exe().map_err(Error::system("the path of this program"))?;
         let program = own.with_file_name("berth");
         if !program.is_file() {
             return Err(Error::NoOperator { program });
         }
         let [probes, metrics] = free_addresses().map_err(Error::system("a free port"))?;
-        let arguments = [
+        let mut arguments = vec![
             "operator".to_owned(),
-            format!("--kubeconfig={}", control_plane.kubeconfig().display()),
+            format!("--kubeconfig={}", plane.account().display()),
             "--api-bind-address=0".to_owned(),
             format!("--health-probe-bind-address={probes}"),
             format!("--metrics-bind-address={metrics}"),
             "--metrics-secure=false".to_owned(),
             "--log-format=human".to_owned(),
         ];
-        let daemon = control_plane.spawn("berth", &program, &arguments).await?;
-        Ok(Self { daemon, probes, metrics })
+        arguments.extend(more.iter().map(|argument| (*argument).to_owned()));
+        let daemon = plane.control_plane().spawn("berth", &program, &arguments).await?;
+        let log_from = log(&daemon)?.len();
+        Ok(Self { daemon, probes, metrics, log_from })
+    }
+
+    /// Waits until it says that its stores are synced: from then on it works.
+    pub async fn synced(&mut self) -> Result<(), Error> {
+        let deadline = Instant::now() + WITHIN;
+        while !log(&self.daemon)?.get(self.log_from..).is_some_and(|text| text.contains(SYNCED)) {
+            self.go_on(deadline, "the stores are synced")?;
+            sleep(READ_EVERY).await;
+        }
+        Ok(())
     }
 
     /// Waits until `/readyz` answers 200.
@@ -88,6 +111,16 @@ impl Operator {
         proc::usage(self.daemon.pid())
     }
 
+    /// An error when it has ended by itself.
+    pub fn check(&mut self) -> Result<(), Error> {
+        Ok(self.daemon.check()?)
+    }
+
+    /// The end of its log.
+    pub fn log_tail(&self) -> String {
+        self.daemon.log_tail()
+    }
+
     /// SIGTERM, and the end.
     pub async fn stop(mut self) -> Result<(), Error> {
         self.daemon.stop(STOPS_WITHIN).await?;
@@ -95,12 +128,17 @@ impl Operator {
     }
 
     fn go_on(&mut self, deadline: Instant, what: &'static str) -> Result<(), Error> {
-        self.daemon.check()?;
+        self.check()?;
         if Instant::now() > deadline {
-            return Err(Error::TooLong { what, seconds: WITHIN.as_secs(), log: self.daemon.log_tail() });
+            return Err(Error::TooLong { what, seconds: WITHIN.as_secs(), log: self.log_tail() });
         }
         Ok(())
     }
+}
+
+fn log(daemon: &Daemon) -> Result<String, Error> {
+    let bytes = fs::read(daemon.log()).map_err(Error::system("the log of the operator"))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The whole answer; `None` when nobody answers.

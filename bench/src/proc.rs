@@ -7,13 +7,22 @@ use crate::error::Error;
 /// Clock ticks per second in `/proc`, which is 100 on every Linux that we run on.
 const TICKS: f64 = 100.0;
 
-/// Processor seconds so far, and the most memory so far in MiB.
+/// Processor seconds so far, and memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Usage {
     /// User and system time.
     pub cpu_seconds: f64,
-    /// The highest resident set.
-    pub peak_mib: u64,
+    /// The resident set of now in KiB.
+    pub resident_kib: u64,
+    /// The highest resident set in KiB.
+    pub peak_kib: u64,
+}
+
+impl Usage {
+    /// The processor seconds after an earlier state; memory is that of now.
+    pub fn since(self, earlier: Self) -> Self {
+        Self { cpu_seconds: self.cpu_seconds - earlier.cpu_seconds, ..self }
+    }
 }
 
 /// The id of the thread that asks.
@@ -32,7 +41,8 @@ pub fn seconds_of_thread(id: u32) -> Result<f64, Error> {
 /// Of the process with this id.
 pub fn usage(pid: u32) -> Result<Usage, Error> {
     let (stat, status) = (read(pid, "stat")?, read(pid, "status")?);
-    Ok(Usage { cpu_seconds: cpu_seconds(&stat), peak_mib: peak_mib(&status) })
+    let [resident_kib, peak_kib] = ["VmRSS:", "VmHWM:"].map(|name| kib(&status, name));
+    Ok(Usage { cpu_seconds: cpu_seconds(&stat), resident_kib, peak_kib })
 }
 
 fn read(pid: u32, file: &str) -> Result<String, Error> {
@@ -46,9 +56,9 @@ fn cpu_seconds(stat: &str) -> f64 {
     fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum::<f64>() / TICKS
 }
 
-fn peak_mib(status: &str) -> u64 {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
-    line.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok()).unwrap_or_default() / 1024
+fn kib(status: &str, name: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+    line.split_whitespace().next().and_then(|kib| kib.parse::<u64>().ok()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -59,6 +69,9 @@ mod tests {
     fn the_fields_are_found() {
         let stat = "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 150 50 0 0";
         assert!((cpu_seconds(stat) - 2.0).abs() < 1e-9);
-        assert_eq!(peak_mib("VmPeak:\t 9 kB\nVmHWM:\t  20480 kB\n"), 20);
+        assert_eq!(kib("VmPeak:\t 9 kB\nVmHWM:\t  20480 kB\n", "VmHWM:"), 20_480);
+        let usage = |cpu_seconds, kib| Usage { cpu_seconds, resident_kib: kib, peak_kib: kib };
+        let between = usage(5.0, 9).since(usage(2.0, 7));
+        assert_eq!((between.cpu_seconds.round().to_string(), between.peak_kib), ("3".to_owned(), 9));
     }
 }

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use berth_control_plane::ControlPlane;
 use tokio::time::sleep;
 
 use crate::{
@@ -10,6 +9,7 @@ use crate::{
     figures::Row,
     fill::{Counts, fill},
     operator::Operator,
+    plane::Plane,
 };
 
 /// In this time nothing happens but what is done every few seconds, such as the check of the laws.
@@ -20,19 +20,19 @@ const LOOKS: &str = "berth_controller_runs_total";
 /// Fills a control plane with about so many objects, starts the operator and measures.
 pub async fn measure(objects: usize) -> Result<Row, Error> {
     let counts = Counts::of(objects);
-    let control_plane = ControlPlane::start().await?;
+    let plane = Plane::start().await?;
     let began = Instant::now();
     println!("creating {} hosts, {} commitments, {} slots", counts.hosts, counts.commitments, counts.slots);
-    fill(&control_plane, counts).await?;
+    fill(&plane, counts).await?;
     println!("created after {:.0} s; starting the operator", began.elapsed().as_secs_f64());
-    let row = start(&control_plane, counts).await?;
-    control_plane.stop().await?;
+    let row = start(&plane, counts).await?;
+    plane.stop().await?;
     Ok(row)
 }
 
-async fn start(control_plane: &ControlPlane, counts: Counts) -> Result<Row, Error> {
+async fn start(plane: &Plane, counts: Counts) -> Result<Row, Error> {
     let began = Instant::now();
-    let mut operator = Operator::start(control_plane).await?;
+    let mut operator = Operator::start(plane).await?;
     operator.ready().await?;
     let ready = began.elapsed();
     let all = "every object is looked at";
@@ -48,7 +48,7 @@ async fn start(control_plane: &ControlPlane, counts: Counts) -> Result<Row, Erro
         looked,
         cpu_seconds: busy.cpu_seconds,
         idle_cpu_seconds: idle.cpu_seconds - busy.cpu_seconds,
-        peak_mib: idle.peak_mib,
+        peak_mib: idle.peak_kib / 1024,
         writes,
     })
 }

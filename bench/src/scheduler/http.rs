@@ -28,8 +28,8 @@ use futures::future::{BoxFuture, pending};
 use serde_json::Value;
 use tower::ServiceExt as _;
 
-use super::{HOSTS, chance::Chance, cloud, nova, socket::Listening, times::Times};
-use crate::error::Error;
+use super::{HOSTS, chance::Chance, cloud, nova, socket::Listening};
+use crate::{error::Error, times::Times};
 
 /// Hosts in the body.
 const LISTED: [usize; 3] = [1, 200, HOSTS];

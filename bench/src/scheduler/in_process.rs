@@ -10,28 +10,46 @@ use std::{
 use berth_core::{SlotKey, host::Host, reservation::Reservation};
 use berth_scheduler::{BuiltIn, Placed, Scheduler, WholeRequest};
 
-use super::{HOSTS, chance::Chance, cloud, reference::Cache, times::Times};
-use crate::{error::Error, proc};
+use super::{HOSTS, PER_HOST, chance::Chance, cloud, reference::Cache};
+use crate::{
+    error::Error,
+    proc,
+    table::{Goal, Row},
+    times::Times,
+};
 
-const RUNS: u64 = 20_000;
 const WARM_UP: u64 = 2_000;
 const WHOLE: u64 = 10;
 const REFERENCE_RUNS: u64 = 20;
 
-/// Prints the figures of a cloud of the usual size.
-pub async fn measure() -> Result<(), Error> {
+/// What a decision and the update after a change may take (document 60 section 13.2), at p99 and in microseconds.
+const DECISION: f64 = 200.0;
+const UPDATE: f64 = 50.0;
+
+/// Prints the figures of a cloud of the usual size, with so many decisions.
+pub async fn measure(runs: u64) -> Result<Row, Error> {
     let mut chance = Chance::new(1);
     let (hosts, slots) = cloud::objects(HOSTS, &mut chance);
     println!("{HOSTS} hosts, {} reservations, 3 zones, 50 flavors, 200 projects, one core", slots.len());
     let scheduler = cloud::scheduler(&hosts, &slots);
     let mut story = Story::new(&slots, chance);
     story.run(&scheduler, WARM_UP).await?;
-    let decided = place(&scheduler, &mut story).await?;
-    whole(&scheduler, &mut story.chance).await?;
-    vms(&scheduler, &mut story.chance)?;
-    changes(&scheduler, &hosts, &slots, &mut story.chance);
-    compare(hosts, slots, decided);
-    Ok(())
+    place(&scheduler, &mut story, runs).await?;
+    whole(&scheduler, &mut story.chance, runs / 20).await?;
+    vms(&scheduler, &mut story.chance, runs / 4)?;
+    let updated = changes(&scheduler, &hosts, &slots, &mut story.chance, runs / 4);
+    compare(hosts, slots, story.decisions.median());
+    let what = format!("scheduler: {HOSTS} hosts, {} reservations", HOSTS * PER_HOST);
+    let goals =
+        vec![goal("a slot is placed", DECISION, &story.decisions), goal("a Reservation changes", UPDATE, &updated)];
+    Ok(Row { letter: 's', what, goals })
+}
+
+fn goal(what: &str, most: f64, times: &Times) -> Goal {
+    let micros = |percent| times.percentile(percent).as_secs_f64() * 1e6;
+    let (half, most_of_all) = (micros(50), micros(99));
+    let found = format!("p99 {most_of_all:.0} us, p50 {half:.0} us");
+    Goal::wanted(format!("{what}: p99 below {most:.0} us"), found, most_of_all < most)
 }
 
 /// Slots that come and go.
@@ -91,9 +109,9 @@ impl Story {
     }
 }
 
-async fn place(scheduler: &BuiltIn, story: &mut Story) -> Result<Duration, Error> {
+async fn place(scheduler: &BuiltIn, story: &mut Story, runs: u64) -> Result<(), Error> {
     let before = proc::usage(std::process::id())?.cpu_seconds;
-    story.run(scheduler, RUNS).await?;
+    story.run(scheduler, runs).await?;
     let processor = proc::usage(std::process::id())?.cpu_seconds - before;
     row("place one slot: the decision", &story.decisions);
     row("place one slot: the decision and its events", &story.with_events);
@@ -103,15 +121,15 @@ async fn place(scheduler: &BuiltIn, story: &mut Story) -> Result<Duration, Error
          {} slots found no host",
         per_second(story.decisions.mean()),
         per_second(story.decisions.median()),
-        f64::from(u32::try_from(RUNS).unwrap_or(u32::MAX)) / processor.max(0.01),
+        f64::from(u32::try_from(runs).unwrap_or(u32::MAX)) / processor.max(0.01),
         story.nowhere
     );
-    Ok(story.decisions.median())
+    Ok(())
 }
 
-async fn whole(scheduler: &BuiltIn, chance: &mut Chance) -> Result<(), Error> {
+async fn whole(scheduler: &BuiltIn, chance: &mut Chance, runs: u64) -> Result<(), Error> {
     let mut times = Times::default();
-    for run in 0..RUNS / 20 {
+    for run in 0..runs {
         let first = cloud::slot_request(u64::MAX / 2 + run * WHOLE, chance);
         let slots = (0..WHOLE).map(|number| {
             let key = SlotKey::new(first.key.cluster.clone(), format!("{}-{number}", first.key.name));
@@ -128,9 +146,9 @@ async fn whole(scheduler: &BuiltIn, chance: &mut Chance) -> Result<(), Error> {
     Ok(())
 }
 
-fn vms(scheduler: &BuiltIn, chance: &mut Chance) -> Result<(), Error> {
+fn vms(scheduler: &BuiltIn, chance: &mut Chance, runs: u64) -> Result<(), Error> {
     let mut times = Times::default();
-    for number in 0..RUNS / 4 {
+    for number in 0..runs {
         let request = cloud::vm_request(number, chance);
         let begun = Instant::now();
         black_box(scheduler.run(&request)?);
@@ -140,9 +158,9 @@ fn vms(scheduler: &BuiltIn, chance: &mut Chance) -> Result<(), Error> {
     Ok(())
 }
 
-fn changes(scheduler: &BuiltIn, hosts: &[Host], slots: &[Reservation], chance: &mut Chance) {
+fn changes(scheduler: &BuiltIn, hosts: &[Host], slots: &[Reservation], chance: &mut Chance, runs: u64) -> Times {
     let (mut of_slots, mut of_hosts) = (Times::default(), Times::default());
-    for (slot, number) in slots.iter().rev().zip(0..RUNS / 4) {
+    for (slot, number) in slots.iter().rev().zip(0..runs) {
         let changed = Reservation { ready: number % 2 == 0, ..slot.clone() };
         let begun = Instant::now();
         black_box(scheduler.reservation_changed(&slot.key, Some(changed)));
@@ -156,6 +174,7 @@ fn changes(scheduler: &BuiltIn, hosts: &[Host], slots: &[Reservation], chance: &
     }
     row("a Reservation changes", &of_slots);
     row("a Hypervisor changes", &of_hosts);
+    of_slots
 }
 
 /// The same kind of request as the reference decides it.

@@ -20,8 +20,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::times::Times;
-use crate::{error::Error, proc};
+use crate::{error::Error, proc, times::Times};
 
 /// A server that listens.
 pub struct Listening {

@@ -1,0 +1,125 @@
+//! A control plane as an operator finds it: our CRDs, the rights of `config/rbac`, and its service account. It says what
+//! API server and etcd have used and what was asked of them; what objects there are is decided by whoever fills it.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use berth_cluster::Cluster;
+use berth_control_plane::ControlPlane;
+use berth_crds::generate;
+use kube::{
+    Client, Config,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    error::Error,
+    proc::{self, Usage},
+    requests::Requests,
+};
+
+/// As `config/rbac` names them.
+const NAMESPACE: &str = "berth-system";
+const SERVICE_ACCOUNT: &str = "berth";
+const RBAC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../config/rbac");
+
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// An API server that uses less than this share of a core for so long has nothing left to do.
+const REST: f64 = 0.05;
+const RESTS_FOR: Duration = Duration::from_secs(2);
+const RESTS_WITHIN: Duration = Duration::from_secs(60);
+
+/// A control plane with an operator's rights in it.
+pub struct Plane {
+    servers: ControlPlane,
+    account: PathBuf,
+    admin: Client,
+}
+
+/// What API server and etcd have used.
+#[derive(Clone, Copy, Debug)]
+pub struct PlaneUsage {
+    /// kube-apiserver.
+    pub api_server: Usage,
+    /// etcd.
+    pub etcd: Usage,
+}
+
+impl Plane {
+    /// Starts one; etcd does not sync its files.
+    pub async fn start() -> Result<Self, Error> {
+        let control_plane = ControlPlane::start().await?;
+        control_plane.run_kubectl(&["apply", "--filename", RBAC], None).await?;
+        install(&control_plane).await?;
+        let account = control_plane.service_account(NAMESPACE, SERVICE_ACCOUNT).await?;
+        let kubeconfig = Kubeconfig::read_from(control_plane.kubeconfig())?;
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        Ok(Self { servers: control_plane, account, admin: Client::try_from(config)? })
+    }
+
+    /// The control plane itself.
+    pub fn control_plane(&self) -> &ControlPlane {
+        &self.servers
+    }
+
+    /// The kubeconfig of the operator's service account.
+    pub fn account(&self) -> &Path {
+        &self.account
+    }
+
+    /// The client of somebody who may do everything: people and hosts.
+    pub fn admin(&self) -> &Client {
+        &self.admin
+    }
+
+    /// A client as the operator has it: the same account, the same settings, connections of its own.
+    pub async fn bare_client(&self) -> Result<Client, Error> {
+        Ok(Cluster::connect(Some(&self.account), "berth-bench").await?.client)
+    }
+
+    /// What was asked of the API server so far, by everybody.
+    pub async fn requests(&self) -> Result<Requests, Error> {
+        Ok(Requests::read(&self.servers.run_kubectl(&["get", "--raw", "/metrics"], None).await?))
+    }
+
+    /// What both processes have used so far.
+    pub fn usage(&self) -> Result<PlaneUsage, Error> {
+        let (api_server, etcd) = (self.servers.api_server_pid(), self.servers.etcd_pid());
+        Ok(PlaneUsage { api_server: proc::usage(api_server)?, etcd: proc::usage(etcd)? })
+    }
+
+    /// Waits until the API server has nothing left to do of what came before, such as publishing new kinds.
+    pub async fn rest(&self) -> Result<(), Error> {
+        let deadline = Instant::now() + RESTS_WITHIN;
+        loop {
+            let before = self.usage()?.api_server.cpu_seconds;
+            sleep(RESTS_FOR).await;
+            let used = self.usage()?.api_server.cpu_seconds - before;
+            if used < REST * RESTS_FOR.as_secs_f64() || Instant::now() > deadline {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The end of both.
+    pub async fn stop(self) -> Result<(), Error> {
+        Ok(self.servers.stop().await?)
+    }
+}
+
+async fn install(control_plane: &ControlPlane) -> Result<(), Error> {
+    let list = json!({ "apiVersion": "v1", "kind": "List", "items": generate::all() });
+    let apply = ["apply", "--server-side", "--filename=-"];
+    control_plane.run_kubectl(&apply, Some(&list.to_string())).await?;
+    control_plane.run_kubectl(&["wait", "--for=condition=Established", "crd", "--all"], None).await?;
+    // Established comes a moment before served.
+    let kinds = ["get", "hypervisors,reservations,committedresources,knowledges"];
+    while control_plane.run_kubectl(&kinds, None).await.is_err() {
+        sleep(LOOK_EVERY).await;
+    }
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! A commitment with its slots, as a look reads them: in force on hosts, every second one with a VM, in the order of their
+//! names. What is measured on it is in `planner`.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use berth_cluster::testing::whole;
+use berth_committed_resource::{Capacity, Facts, Holding, Ready, Site, Taken};
+use berth_core::{
+    ClusterName, commitment::Spec, flavor::FlavorGroups, host::ConditionStatus, planner::World, slot::Slot,
+};
+use berth_crds::{
+    Reservation, Time,
+    conditions::{
+        self, Status,
+        commitment::{RESERVED, Reason},
+    },
+    facts,
+    reservation::Allocation,
+    testing,
+};
+use jiff::Timestamp;
+
+use crate::{cloud, error::Error};
+
+const UUID: &str = "bench-plan";
+const PER_HOST: u64 = 20;
+/// GiB of a slot.
+const GIB: usize = 480;
+
+/// A commitment that is accepted, and its slots as the API server has them.
+pub struct Scene {
+    objects: Vec<Reservation>,
+    groups: Arc<FlavorGroups>,
+}
+
+impl Scene {
+    /// One that has so many slots.
+    pub fn new(slots: usize) -> Result<Self, Error> {
+        let mut objects: Vec<_> = (0..slots as u64).map(object).collect();
+        objects.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+        let parsed = FlavorGroups::parse(&cloud::flavor_groups());
+        Ok(Self { objects, groups: Arc::new(parsed.map_err(|error| Error::Scene(error.to_string()))?.groups) })
+    }
+
+    /// The slots as facts.
+    pub fn slots(&self) -> Vec<Slot> {
+        let mut slots: Vec<Slot> = Vec::with_capacity(self.objects.len());
+        for object in &self.objects {
+            slots.push(facts::slot_beside(object, slots.last()));
+        }
+        slots
+    }
+
+    /// What the step of planning gets when the commitment wants so many slots.
+    pub fn facts(&self, wanted: usize) -> Facts {
+        let home = ClusterName::home;
+        let site = Ok(Site { cluster: home(), hosts_unknown: None, host_unreadable: None });
+        let holding = Holding { slots: self.slots(), read: Ok(whole(&home())), shared: false };
+        Facts {
+            name: berth_crds::names::commitment(UUID),
+            cluster: home(),
+            frozen: None,
+            belongs_to: None,
+            belongs_unread: None,
+            generation: 1,
+            created: Timestamp::UNIX_EPOCH,
+            deleting: false,
+            has_finalizer: true,
+            spec: spec(wanted),
+            accepted: Some(spec(self.objects.len())),
+            ready: Some(accepted()),
+            served_instead: None,
+            holdings: [(home(), holding)].into(),
+            site: site.clone(),
+            accepted_site: site,
+            forgotten: [].into(),
+            taken: Taken(Arc::new(|_| false)),
+            groups: Ok(self.groups.clone()),
+            outdated: None,
+            room: BTreeMap::new(),
+            shortage: None,
+            capacity: Capacity::NoObject,
+        }
+    }
+}
+
+/// What the planner gets of these facts besides the target; nothing without flavor groups.
+pub fn world(facts: &Facts) -> Option<World<'_>> {
+    let groups = facts.groups.as_ref().ok()?;
+    Some(World { groups, slots: facts.slots(), room: &facts.room, taken: &|_| false, max_new_slots: None })
+}
+
+fn spec(slots: usize) -> Spec {
+    facts::spec(&testing::commitment(UUID, &format!("{}Gi", slots * GIB)))
+}
+
+fn accepted() -> Ready {
+    let (status, reason, message) = (ConditionStatus::True, Some(Reason::Accepted), RESERVED.to_owned());
+    Ready { status, reason, message, observed_generation: 1, since: Timestamp::UNIX_EPOCH }
+}
+
+/// A slot in force.
+fn object(number: u64) -> Reservation {
+    let (mut slot, host) = (testing::slot(UUID, number), format!("node{:05}", number / PER_HOST));
+    let status = slot.status.get_or_insert_default();
+    status.host = Some(host.clone());
+    let ready = conditions::ready_condition(Status::True, "ReservationActive", "", Some(1), Timestamp::UNIX_EPOCH);
+    status.conditions = vec![ready];
+    status.committed_resource_reservation.get_or_insert_default().observed_parent_generation = Some(1);
+    slot.spec.target_host = Some(host);
+    if let Some(data) = slot.spec.committed_resource_reservation.as_mut().filter(|_| number.is_multiple_of(2)) {
+        let vm = Allocation { creation_timestamp: Time(Timestamp::UNIX_EPOCH), resources: slot.spec.resources.clone() };
+        data.allocations = [(format!("11111111-2222-3333-4444-{number:012}"), vm)].into();
+    }
+    slot
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_what_it_wants_needs_nothing() {
+        let facts = Scene::new(30).map(|scene| scene.facts(30)).unwrap();
+        let plan = berth_core::planner::plan(&facts.target(&facts.spec), &world(&facts).unwrap());
+        assert_eq!(plan.map(|plan| (plan.is_empty(), plan.total())), Ok((true, 30)));
+        assert_eq!(facts.slots().iter().filter(|slot| slot.expected.is_empty()).count(), 15);
+    }
+}

@@ -1,0 +1,179 @@
+//! Restart and take-over on a cloud that is full (row e of docs/performance.md): how long until somebody decides again, and
+//! that nothing is written that nobody needs. When what was written is told by the journal of the API server, how much by
+//! its counters.
+
+mod moments;
+
+use berth_crds::names;
+use jiff::Timestamp;
+use moments::{first_slot, lease_taken};
+
+use crate::{
+    Size, cloud,
+    error::Error,
+    fill::{Counts, create, fill},
+    floor::watching::Watching,
+    operator::Operator,
+    pairs::{median, per},
+    plane::Plane,
+    requests::Requests,
+    table::{Goal, Row, WRITES_PER_COMMITMENT, WRITES_PER_SLOT},
+};
+
+const ELECT: &[&str] = &["--leader-elect"];
+/// Of the commitment that comes at the wrong moment.
+const SLOTS: usize = 4;
+const LOOKS: &str = "berth_controller_runs_total";
+
+/// What happens to the leader.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// It ends in order, and another one is started.
+    Restart,
+    /// It is killed, and another one that runs already takes over.
+    TakeOver,
+}
+
+/// One time.
+#[derive(Clone, Debug)]
+struct Outcome {
+    /// Seconds from the event to the first slot of a new commitment.
+    after_event: f64,
+    /// The same from the moment that the new leader had the lease.
+    after_lease: f64,
+    requests: Requests,
+}
+
+/// Both, several times each.
+pub async fn measure(size: Size) -> Result<Vec<Row>, Error> {
+    let (hosts, rounds) = size.pick((500, 5), (50, 2));
+    let commitments = hosts * cloud::COMMITMENTS_PER_HOST;
+    let counts = Counts { hosts, commitments, slots: commitments * cloud::SLOTS };
+    let plane = Plane::start().await?;
+    println!("e, creating {} objects", counts.objects());
+    fill(&plane, counts).await?;
+    let mut rows = Vec::new();
+    for (place, event) in [Event::Restart, Event::TakeOver].into_iter().enumerate() {
+        let quiet = idle(&plane, event, counts).await?;
+        println!("e, {event:?}, nothing to do: {quiet}");
+        let mut outcomes = Vec::new();
+        for round in 0..rounds {
+            let outcome = decide(&plane, event, &format!("bench-new-{place}-{round}")).await?;
+            println!(
+                "e, {event:?}: {:.2} s, {:.2} s after the lease; {}",
+                outcome.after_event, outcome.after_lease, outcome.requests
+            );
+            outcomes.push(outcome);
+        }
+        rows.push(row(event, counts, &quiet, &outcomes));
+    }
+    plane.stop().await?;
+    Ok(rows)
+}
+
+/// What is written when there is nothing to do.
+async fn idle(plane: &Plane, event: Event, counts: Counts) -> Result<Requests, Error> {
+    let ready = ready(plane, event).await?;
+    let before = plane.requests().await?;
+    let mut operator = ready.happen(plane).await?;
+    let all = "every object is looked at";
+    operator.counted(LOOKS, "controller=\"committed-resource\"", counts.commitments, all).await?;
+    operator.counted(LOOKS, "controller=\"commitment-reservation\"", counts.slots, all).await?;
+    plane.rest().await?;
+    let requests = plane.requests().await?.since(&before);
+    operator.stop().await?;
+    Ok(requests)
+}
+
+/// A commitment comes at the very moment.
+async fn decide(plane: &Plane, event: Event, uuid: &str) -> Result<Outcome, Error> {
+    let ready = ready(plane, event).await?;
+    let (before, mut watching) = (plane.requests().await?, Watching::begin(plane.admin()).await?);
+    let wish = cloud::commitment(uuid, SLOTS);
+    let began = Timestamp::now();
+    let (operator, _) = tokio::try_join!(ready.happen(plane), create(plane.admin(), &wish))?;
+    watching.ready(1).await?;
+    plane.rest().await?;
+    let requests = plane.requests().await?.since(&before);
+    let journal = plane.control_plane().journal()?;
+    let prefix = format!("{}-", names::commitment(uuid));
+    let (slot, lease) = (first_slot(&journal, &prefix, began)?, lease_taken(&journal, began)?);
+    operator.stop().await?;
+    let seconds = |since: Timestamp| slot.duration_since(since).as_secs_f64();
+    Ok(Outcome { after_event: seconds(began), after_lease: seconds(lease), requests })
+}
+
+/// The one that leads, and the one that will.
+struct Pair {
+    leader: Operator,
+    next: Operator,
+}
+
+/// What has to be there before the event.
+enum Ready {
+    Restart,
+    TakeOver(Box<Pair>),
+}
+
+async fn ready(plane: &Plane, event: Event) -> Result<Ready, Error> {
+    let ready = match event {
+        Event::Restart => Ready::Restart,
+        Event::TakeOver => {
+            let mut leader = Operator::start_with(plane, ELECT).await?;
+            leader.ready().await?;
+            let mut next = Operator::start_with(plane, ELECT).await?;
+            next.ready().await?;
+            Ready::TakeOver(Box::new(Pair { leader, next }))
+        }
+    };
+    plane.rest().await?;
+    Ok(ready)
+}
+
+impl Ready {
+    /// Whoever leads from now on.
+    async fn happen(self, plane: &Plane) -> Result<Operator, Error> {
+        match self {
+            Self::Restart => Operator::start_with(plane, ELECT).await,
+            Self::TakeOver(pair) => {
+                let Pair { leader, next } = *pair;
+                drop(leader);
+                Ok(next)
+            }
+        }
+    }
+}
+
+fn row(event: Event, counts: Counts, quiet: &Requests, outcomes: &[Outcome]) -> Row {
+    let (what, from) = match event {
+        Event::Restart => ("restart", "start of the process"),
+        Event::TakeOver => ("take-over, the leader killed", "death of the leader"),
+    };
+    let middle = |of: fn(&Outcome) -> f64| median(outcomes.iter().map(of));
+    let shown = format!(
+        "{:.2} s; {:.2} s after the lease was taken",
+        middle(|outcome| outcome.after_event),
+        middle(|outcome| outcome.after_lease)
+    );
+    let goals = [Goal::told(format!("from the {from} to the first slot of a new commitment"), shown), unneeded(quiet)];
+    let goals = goals.into_iter().chain(needed(outcomes)).collect();
+    Row { letter: 'e', what: format!("{what} at {} slots", counts.slots), goals }
+}
+
+fn unneeded(quiet: &Requests) -> Goal {
+    let (writes, leases) = (quiet.writes(), quiet.leases());
+    Goal::budget("nothing to do: no write besides the Lease", format!("{writes}; {leases} of the Lease"), writes == 0)
+}
+
+/// The worst of all rounds counts. Those who want a commitment create it.
+fn needed(outcomes: &[Outcome]) -> [Goal; 2] {
+    let worst = |of: fn(&Requests) -> f64| outcomes.iter().map(|outcome| of(&outcome.requests)).fold(0.0, f64::max);
+    let budget = |most: f64, of: &str, found: f64| {
+        Goal::budget(format!("at most {most} writes per {of}"), format!("{found:.2}"), found <= most)
+    };
+    let others = |requests: &Requests| per(requests.writes() - requests.writes_of(&["reservations"]) - 1, 1);
+    [
+        budget(WRITES_PER_SLOT, "new slot", worst(|requests| per(requests.writes_of(&["reservations"]), SLOTS))),
+        budget(WRITES_PER_COMMITMENT, "new commitment, with events and all else", worst(others)),
+    ]
+}

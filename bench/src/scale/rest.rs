@@ -1,0 +1,50 @@
+//! An operator that has nothing to do.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::REST_PERCENT;
+use crate::{
+    error::Error,
+    operator::Operator,
+    plane::Plane,
+    proc::Usage,
+    requests::Requests,
+    table::{Goal, Row},
+};
+
+/// What it did nevertheless.
+#[derive(Clone, Debug)]
+pub struct Rested {
+    time: Duration,
+    usage: Usage,
+    requests: Requests,
+}
+
+/// Leaves both alone for so long.
+pub async fn rest(plane: &Plane, operator: &Operator, time: Duration) -> Result<Rested, Error> {
+    let (requests, before) = (plane.requests().await?, operator.usage()?);
+    sleep(time).await;
+    let usage = operator.usage()?.since(before);
+    let rested = Rested { time, usage, requests: plane.requests().await?.since(&requests) };
+    println!("d, rest: CPU {:.2} s of {} s; {}", rested.usage.cpu_seconds, time.as_secs(), rested.requests);
+    Ok(rested)
+}
+
+impl Rested {
+    /// As a row, at so many slots.
+    pub fn row(&self, slots: usize) -> Row {
+        let (writes, leases) = (self.requests.writes(), self.requests.leases());
+        let percent = 100.0 * self.usage.cpu_seconds / self.time.as_secs_f64();
+        let goals = vec![
+            Goal::budget("no write besides the Lease", format!("{writes}; {leases} of the Lease"), writes == 0),
+            Goal::wanted(
+                format!("under {REST_PERCENT} % of a core"),
+                format!("{percent:.2} %"),
+                percent < REST_PERCENT,
+            ),
+        ];
+        Row { letter: 'd', what: format!("{} s of rest at {slots} slots", self.time.as_secs()), goals }
+    }
+}

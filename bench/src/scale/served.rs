@@ -1,0 +1,134 @@
+//! One cloud: from the moment that the stores of an operator are synced until it has made all slots that commitments want.
+
+use std::fmt;
+
+use berth_crds::{CommittedResource, names};
+use kube::{
+    Api,
+    api::{DeleteParams, ListParams},
+};
+use tokio::time::{Duration, Instant, sleep};
+
+use crate::{
+    cloud,
+    error::Error,
+    fill::{all, create},
+    floor::{watching::Watching, with_hosts},
+    operator::Operator,
+    pairs::per,
+    plane::Plane,
+    proc::Usage,
+    requests::Requests,
+};
+
+const ELECT: &[&str] = &["--leader-elect"];
+const SLOTS_EACH: usize = 10;
+const PER_HOST: usize = 20;
+/// Commitments that are served and go again before memory is called empty: what serving many at once needs, such as
+/// connections, is there then.
+const FIRST: usize = 40;
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Once nothing happens any more.
+const SETTLES: Duration = Duration::from_secs(3);
+
+/// What it needed.
+#[derive(Clone, Debug)]
+pub struct Served {
+    pub slots: usize,
+    /// Wall time.
+    pub seconds: f64,
+    /// Processor time of it; memory afterwards.
+    pub usage: Usage,
+    /// Resident memory of an operator with the hosts alone.
+    pub empty_kib: u64,
+    pub requests: Requests,
+}
+
+/// Serves so many slots. Plane and operator go on.
+pub async fn serve(slots: usize) -> Result<(Plane, Operator, Served), Error> {
+    let plane = with_hosts(slots / PER_HOST).await?;
+    let empty_kib = empty(&plane).await?;
+    let commitments = slots / SLOTS_EACH;
+    wish(&plane, commitments).await?;
+    plane.rest().await?;
+    let (requests, mut watching) = (plane.requests().await?, Watching::begin(plane.admin()).await?);
+    let mut operator = Operator::start_with(&plane, ELECT).await?;
+    operator.synced().await?;
+    let (began, idle) = (Instant::now(), operator.usage()?);
+    watching.ready(commitments).await?;
+    let (seconds, busy) = (began.elapsed().as_secs_f64(), operator.usage()?.since(idle));
+    // What is told about it comes a little later.
+    plane.rest().await?;
+    sleep(SETTLES).await;
+    let usage = Usage { cpu_seconds: busy.cpu_seconds, ..operator.usage()? };
+    let requests = plane.requests().await?.since(&requests);
+    Ok((plane, operator, Served { slots, seconds, usage, empty_kib, requests }))
+}
+
+/// Resident memory with the hosts alone, after some commitments have come and gone.
+async fn empty(plane: &Plane) -> Result<u64, Error> {
+    let commitments: Api<CommittedResource> = Api::all(plane.admin().clone());
+    let mut watching = Watching::begin(plane.admin()).await?;
+    wish(plane, FIRST).await?;
+    let mut operator = Operator::start_with(plane, ELECT).await?;
+    watching.ready(FIRST).await?;
+    all(0..FIRST, async |number| {
+        let name = names::commitment(&cloud::uuid(number));
+        commitments.delete(&name, &DeleteParams::default()).await.map(drop).map_err(Error::from)
+    })
+    .await?;
+    while !commitments.list_metadata(&ListParams::default()).await?.items.is_empty() {
+        sleep(LOOK_EVERY).await;
+    }
+    sleep(SETTLES).await;
+    let resident = operator.usage()?.resident_kib;
+    operator.check()?;
+    operator.stop().await?;
+    Ok(resident)
+}
+
+/// Creates so many commitments.
+async fn wish(plane: &Plane, commitments: usize) -> Result<(), Error> {
+    all(0..commitments, async |number| {
+        let wish = cloud::commitment_in(&cloud::uuid(number), SLOTS_EACH, number);
+        create(plane.admin(), &wish).await.map(drop)
+    })
+    .await
+}
+
+impl Served {
+    fn commitments(&self) -> usize {
+        self.slots / SLOTS_EACH
+    }
+
+    /// Of the operator, in milliseconds.
+    pub fn cpu_millis(&self) -> f64 {
+        self.usage.cpu_seconds * per(1000, self.slots)
+    }
+
+    pub fn writes_per_slot(&self) -> f64 {
+        per(self.requests.writes_of(&["reservations"]), self.slots)
+    }
+
+    /// With events.
+    pub fn writes_per_commitment(&self) -> f64 {
+        per(self.requests.writes_of(&["committedresources", "events"]), self.commitments())
+    }
+
+    /// Memory per slot.
+    pub fn kib(&self) -> f64 {
+        per(self.usage.resident_kib.saturating_sub(self.empty_kib), self.slots)
+    }
+}
+
+impl fmt::Display for Served {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { slots, seconds, usage: Usage { cpu_seconds, resident_kib, peak_kib }, empty_kib, requests } = self;
+        let (cpu, kib) = (self.cpu_millis(), self.kib());
+        write!(
+            f,
+            "{slots} slots: {seconds:.1} s, CPU {cpu_seconds:.2} s = {cpu:.3} ms each; memory {kib:.2} KiB each \
+             (empty {empty_kib}, now {resident_kib}, peak {peak_kib} KiB); {requests}"
+        )
+    }
+}
