@@ -39,6 +39,10 @@ run: check-tools ## Show the operator at work on a real control plane, or two wi
 test: ensure-tools ## Run all tests and the demonstration, and print the totals.
 	@hack/test.sh
 
+.PHONY: mutants
+mutants: check-tools ## Switch on one fault after the other, and see that the tests notice each of them.
+	$(CARGO) run --locked -q -p berth-mutants
+
 .PHONY: lint
 lint: ensure-tools ## Check format, lints, documentation, licences and advisories.
 	$(CARGO) fmt --all --check
@@ -60,15 +64,21 @@ docs: check-tools ## Write the API documentation of all crates.
 control-plane: check-tools ## Start a control plane, and say how to point kubectl at it.
 	@$(CONTROL_PLANE) up
 
-.PHONY: bench
-bench: check-tools ## Measure how fast the scheduler decides, on one core, and what a request of Nova costs.
-	$(CARGO) run --locked -q --release -p berth-bench -- scheduler
+# Both are built at once and the programs are started by themselves: built one by one they would have other features.
+BENCH = $(or $(CARGO_TARGET_DIR),target)/release/berth-bench
 
-.PHONY: bench-start
-bench-start: check-tools ## Measure the start with 5,000 and 50,000 objects; OBJECTS=N measures one size.
+.PHONY: bench-build
+bench-build: check-tools
 	@$(CONTROL_PLANE) build
 	$(CARGO) build --locked --release -p berth -p berth-bench
-	$(CARGO) run --locked -q --release -p berth-bench -- start $(if $(OBJECTS),--objects $(OBJECTS))
+
+.PHONY: bench
+bench: bench-build ## Measure the figures of docs/performance.md; QUICK=1 in minutes, ONLY=scheduler,floor some of them.
+	@$(BENCH) figures $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
+
+.PHONY: bench-start
+bench-start: bench-build ## Measure the start with 5,000 and 50,000 objects; OBJECTS=N measures one size.
+	@$(BENCH) start $(if $(OBJECTS),--objects $(OBJECTS))
 
 # libFuzzer with the compiler of every day: the passes of LLVM that it needs are asked for by hand. With --target they
 # are not asked of build scripts, which have no fuzzer to link with.
@@ -78,12 +88,24 @@ FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-covera
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares -Clink-dead-code -Ccodegen-units=1
 
+FUZZ_TARGETS := configuration flavor_groups names quantity request
+
 .PHONY: fuzz
-fuzz: check-tools ## Send the reader of scheduler requests what nobody has thought of, for SECONDS=60.
+fuzz: check-tools ## Give readers what nobody has thought of, each for SECONDS=60; TARGET=request, or another one, alone.
+	@[[ -z "$(TARGET)" || " $(FUZZ_TARGETS) " == *" $(TARGET) "* ]] || { echo "TARGET is one of: $(FUZZ_TARGETS)"; exit 2; }
 	cd fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" $(CARGO) build --locked --release --target $(FUZZ_TARGET) --target-dir $(FUZZ_DIR)
-	@mkdir -p $(FUZZ_DIR)/found/request
-	$(FUZZ_DIR)/$(FUZZ_TARGET)/release/request -max_total_time=$(or $(SECONDS),60) -timeout=5 -rss_limit_mb=4096 \
-		-dict=fuzz/request.dict -artifact_prefix=$(FUZZ_DIR)/ -print_final_stats=1 $(FUZZ_DIR)/found/request fuzz/corpus/request
+	@for target in $(or $(TARGET),$(FUZZ_TARGETS)); do \
+		echo "== $$target"; \
+		mkdir -p $(FUZZ_DIR)/found/$$target; \
+		$(FUZZ_DIR)/$(FUZZ_TARGET)/release/$$target -max_total_time=$(or $(SECONDS),60) -timeout=5 -rss_limit_mb=4096 \
+			-dict=fuzz/$$target.dict -artifact_prefix=$(FUZZ_DIR)/$$target- -print_final_stats=1 \
+			$(FUZZ_DIR)/found/$$target fuzz/corpus/$$target; \
+	done
+
+.PHONY: soak
+soak: check-tools ## Kill and pause operator, API server and etcd under load, for ROUNDS=20, with what SEED=1 and the next ones decide.
+	@$(CONTROL_PLANE) build
+	ROUNDS=$(or $(ROUNDS),20) SEED=$(or $(SEED),1) $(CARGO) test --locked -p berth --test storm -- --nocapture
 
 .PHONY: clean
 clean: ## Remove what was built in this checkout.

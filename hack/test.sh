@@ -4,13 +4,20 @@
 #   N ignored, N min N s
 #   N passed, N failed
 #
-# The demonstrations, with one cluster and with two, count as one each. Ends with 1 when anything has failed. Arguments go to `cargo test`.
+# The demonstrations, with one cluster and with two, count as one each. Ends with 1 when anything has failed. Arguments say which packages are
+# tested, for example `-p berth-core`; without any all are.
+#
+# The simulation takes both cores for minutes and does not know what time it is; most other tests wait for a real API server. So it runs beside
+# them, with the lowest priority, and what it says is printed when it has ended.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-output=$(mktemp)
-trap 'rm -f "$output"' EXIT
+work=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null || true; rm -rf "$work"' EXIT
 SECONDS=0
+output=$work/output
+: >"$output"
+[ $# -gt 0 ] || set -- --workspace
 
 # sum WORD: adds up the numbers before WORD in the result lines of all test binaries.
 sum() {
@@ -19,30 +26,75 @@ sum() {
     END { print total + 0 }' "$output"
 }
 
+# From cargo's messages: for each test binary the folder of its package and its path.
+binaries() {
+  sed -n '/"profile":{[^}]*"test":true}/s/.*"manifest_path":"\([^"]*\)\/Cargo.toml".*"executable":"\([^"]*\)".*/\1 \2/p' "$1"
+}
+
+# run FOLDER BINARY: as cargo does.
+run() {
+  local began=$SECONDS code=0
+  echo "     Running ${2##*/}"
+  (cd "$1" && exec "$2") 2>&1 || code=$?
+  # With a failed test it has said so itself.
+  [ "$code" = 0 ] || [ "$code" = 101 ] || echo "test result: it ended with $code: 0 passed; 1 failed"
+  echo "     ${2##*/}: $((SECONDS - began)) s"
+}
+
 echo "== kube-apiserver and etcd"
 cargo run --locked -q -p berth-control-plane -- build
 
-echo "== tests"
-tests=0
-cargo test --locked --workspace --no-fail-fast "$@" 2>&1 | tee "$output" || tests=$?
-passed=$(sum passed)
-failed=$(sum failed)
-ignored=$(sum ignored)
-if [ "$tests" != 0 ] && [ "$failed" = 0 ]; then
-  echo "cargo test failed without a failed test: see above for what did not compile or crashed"
-  failed=1
+echo "== building the tests"
+if ! cargo test --locked "$@" --no-run --message-format=json-render-diagnostics >"$work/messages"; then
+  echo "the tests could not be built: see above"
+  echo "0 passed, 1 failed"
+  exit 1
 fi
+binaries "$work/messages" >"$work/all"
+grep '/simulation-[^/]*$' "$work/all" >"$work/beside" || true
+grep -v '/simulation-[^/]*$' "$work/all" >"$work/others" || true
+echo "$(wc -l <"$work/all") test binaries after $((SECONDS / 60)) min $((SECONDS % 60)) s"
+
+echo "== tests"
+{
+  renice -n 19 -p "$BASHPID" >/dev/null
+  while read -r folder binary; do
+    run "$folder" "$binary" </dev/null
+  done <"$work/beside"
+} >"$work/simulation" &
+beside=$!
+while read -r folder binary; do
+  run "$folder" "$binary" </dev/null | tee -a "$output"
+done <"$work/others"
+echo "== documentation tests"
+documentation=0
+cargo test --locked "$@" --doc 2>&1 | tee -a "$output" || documentation=$?
 
 for clusters in 1 2; do
   echo "== demonstration, CLUSTERS=$clusters"
   if make run ONCE=1 CLUSTERS=$clusters; then
-    passed=$((passed + 1))
+    echo "test result: demonstration: 1 passed; 0 failed" >>"$output"
   else
-    failed=$((failed + 1))
+    echo "test result: demonstration: 0 passed; 1 failed" >>"$output"
     echo "the demonstration failed: see above"
   fi
 done
 
+echo "== the simulation, which ran beside them"
+wait "$beside" || true
+tee -a "$output" <"$work/simulation"
+
+passed=$(sum passed)
+failed=$(sum failed)
+ignored=$(sum ignored)
+if [ "$documentation" != 0 ] && [ "$failed" = 0 ]; then
+  echo "the documentation tests failed: see above"
+  failed=1
+fi
+if [ "$failed" != 0 ]; then
+  echo "== failed"
+  grep -E '^test .* FAILED$|^test result: .* [1-9][0-9]* failed' "$output" || true
+fi
 echo "$ignored ignored, $((SECONDS / 60)) min $((SECONDS % 60)) s"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
