@@ -12,11 +12,11 @@ mod remotes;
 
 use std::{cell::OnceCell, convert::Infallible, sync::Arc, time::Duration};
 
-use apis::Apis;
+use apis::Announced;
 pub(crate) use apis::scheduler;
 use berth_cluster::{Cluster, Clusters, Events, Fitness, Need, Routes, watch_fitness};
 use berth_core::ClusterName;
-use berth_http::{Address, Readiness, Server, health, metrics::router as metrics_router};
+use berth_http::{Address, Component, Readiness, Server, health, metrics::router as metrics_router};
 use berth_scheduler::{AnswerSettings, Settings, TieBreak};
 use berth_telemetry::{
     clock::SystemClock,
@@ -80,7 +80,12 @@ async fn operate(
     let metrics = OperatorMetrics::register(&registry, &memory)?;
     let (parts, mut ends) = Parts::new(stop.clone());
     parts.spawn_endless("the listener for the log level", log_level::serve(verbosity, stop.clone()));
-    let ready = serve(arguments, &registry, &metrics, &parts).await?;
+    let ready = Readiness::new();
+    let awaited = Awaited {
+        stores: ready.component("stores of cluster home"),
+        apis: Announced::new(arguments, configuration, &ready)?,
+    };
+    serve(arguments, &registry, &metrics, &parts, &ready).await?;
     let leading = OnceCell::new();
     let process =
         Process { arguments, configuration, routes, memory, metrics, parts: parts.clone(), leading: &leading };
@@ -88,7 +93,7 @@ async fn operate(
         biased;
         () = stop.cancelled() => Ok(()),
         error = ends.first() => Err(error),
-        outcome = process.run(&ready) => outcome.map(|never| match never {}),
+        outcome = process.run(&ready, awaited) => outcome.map(|never| match never {}),
     };
     stop.cancel();
     let latest = Instant::now() + ENDS_WITHIN;
@@ -133,8 +138,8 @@ async fn serve(
     registry: &Metrics,
     metrics: &OperatorMetrics,
     parts: &Parts,
-) -> Result<Readiness, Error> {
-    let ready = Readiness::new();
+    ready: &Readiness,
+) -> Result<(), Error> {
     if let Some(address) = Address::from_flag(&arguments.health_probe_bind_address)? {
         let (listener, router) = (address.listen().await?, health::router(Readiness::new(), ready.clone()));
         let server = Server::new("probes").with_metrics(&metrics.http);
@@ -145,7 +150,14 @@ async fn serve(
         let server = Server::new("metrics").with_metrics(&metrics.http);
         parts.spawn("the listener of the metrics", server.serve(listener, router, parts.stop.clone()));
     }
-    Ok(ready)
+    Ok(())
+}
+
+/// What every process waits for before it is ready. It is registered before the probes are served: nobody is told that a
+/// process is ready which only does not know yet what it waits for.
+struct Awaited {
+    stores: Component,
+    apis: Announced,
 }
 
 /// What a process is made of.
@@ -162,15 +174,15 @@ struct Process<'a> {
 
 impl Process<'_> {
     /// Everything from "the process runs" to "the controllers run", and then until the lease is lost.
-    async fn run(&self, ready: &Readiness) -> Result<Infallible, Error> {
-        let synced = ready.component("stores of cluster home");
+    async fn run(&self, ready: &Readiness, awaited: Awaited) -> Result<Infallible, Error> {
+        let Awaited { stores: synced, apis } = awaited;
         let clusters = self.reach(ready).await?;
         synced.not_ready("waiting for the first list of every kind");
         self.fill(&clusters).await?;
         synced.ready();
         let showing = home::watch(self.memory.stores.clone(), synced, self.parts.stop.clone());
         self.parts.spawn_endless("the state of the home cluster", showing);
-        let apis = Apis::listen(self.arguments, self.configuration, ready).await?;
+        let apis = apis.listen().await?;
         let address = apis.base_url(self.arguments.clusters.kubeconfig.as_deref()).await;
         let leading = self.leading.get_or_init(|| self.leading(clusters.home(), address));
         let environment = self.environment(&clusters, leading)?;

@@ -23,29 +23,43 @@ use crate::{
 /// The port of the reference, which its chart points at.
 const PORT: u16 = 8080;
 
+/// What is to be served, if anything; `/readyz` waits for it from the beginning.
+pub(super) struct Announced {
+    wanted: Option<(Address, Component)>,
+}
+
 /// The listener, if there is something to serve.
 pub(super) struct Apis {
     open: Option<(Address, TcpListener, Component)>,
 }
 
-impl Apis {
-    /// Opens the listener, unless it is switched off or nothing is served by it.
-    pub(super) async fn listen(
+impl Announced {
+    /// Says that there will be a listener, unless it is switched off or nothing is served by it.
+    pub(super) fn new(
         arguments: &OperatorArguments,
         configuration: &Configuration,
         ready: &Readiness,
     ) -> Result<Self, Error> {
-        let wanted = configuration.enabled_controllers.contains(&Controller::NovaPipelines);
-        let Some(address) = Address::from_flag(&arguments.api_bind_address)?.filter(|_| wanted) else {
-            return Ok(Self { open: None });
-        };
-        let component = ready.component("scheduler API");
-        component.not_ready("its listener is not open yet");
-        let listener = address.listen().await?;
-        let port = listener.local_addr().map_or(address.port, |local| local.port());
-        Ok(Self { open: Some((Address { port, ..address }, listener, component)) })
+        let served = configuration.enabled_controllers.contains(&Controller::NovaPipelines);
+        let address = Address::from_flag(&arguments.api_bind_address)?.filter(|_| served);
+        let wanted = address.map(|address| {
+            let component = ready.component("scheduler API");
+            component.not_ready("its listener is not open yet");
+            (address, component)
+        });
+        Ok(Self { wanted })
     }
 
+    /// Opens the listener.
+    pub(super) async fn listen(self) -> Result<Apis, Error> {
+        let Some((address, component)) = self.wanted else { return Ok(Apis { open: None }) };
+        let listener = address.listen().await?;
+        let port = listener.local_addr().map_or(address.port, |local| local.port());
+        Ok(Apis { open: Some((Address { port, ..address }, listener, component)) })
+    }
+}
+
+impl Apis {
     /// Where other replicas reach it.
     pub(super) async fn base_url(&self, kubeconfig: Option<&Path>) -> Option<String> {
         let (address, ..) = self.open.as_ref()?;
