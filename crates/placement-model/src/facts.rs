@@ -1,0 +1,57 @@
+//! What a transaction has to read before a write can be decided, and what it read. It decides which rows a command is about.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{ClassName, Key, ProviderId, ProviderState, TraitName};
+
+/// The rows that a command needs, to be locked in the order of the issue: trees, consumers by key, providers by number.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wants {
+    /// Whether shapes of trees change or must not change: the one lock for trees. Then every provider of the trees of
+    /// `providers` is read.
+    pub trees: bool,
+    /// Providers by UUID. Those that `consumers` have allocations at are read as well.
+    pub providers: BTreeSet<Key>,
+    /// Providers by name, for names that must be unique.
+    pub provider_names: BTreeSet<String>,
+    /// Consumers with their allocations.
+    pub consumers: BTreeSet<Key>,
+    /// Custom classes that may exist.
+    pub classes: BTreeSet<ClassName>,
+    /// Custom traits that may exist.
+    pub traits: BTreeSet<TraitName>,
+    /// Whether it matters who uses `classes` (in inventories) and `traits` (of providers).
+    pub uses: bool,
+}
+
+/// What was read. What is not in here does not exist.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Facts {
+    /// Providers, with what they hold and what of it is used.
+    pub providers: BTreeMap<ProviderId, ProviderState>,
+    /// Consumers.
+    pub consumers: BTreeMap<Key, Consumer>,
+    /// Those of the wanted custom classes that exist, with their number: the order of creation.
+    pub classes: BTreeMap<ClassName, i64>,
+    /// Those of the wanted custom traits that exist.
+    pub traits: BTreeSet<TraitName>,
+    /// Those of the wanted classes that are in an inventory.
+    pub used_classes: BTreeSet<ClassName>,
+    /// Those of the wanted traits that a provider has.
+    pub used_traits: BTreeSet<TraitName>,
+}
+
+/// A consumer: it exists as long as it has allocations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Consumer {
+    /// 0 when it is created, one more with each write.
+    pub generation: i64,
+    /// The project of its last write.
+    pub project: String,
+    /// The user of its last write.
+    pub user: String,
+    /// Its type, from 1.38 on.
+    pub kind: Option<String>,
+    /// What it has.
+    pub allocations: BTreeMap<(ProviderId, ClassName), u64>,
+}
