@@ -15,6 +15,7 @@ pub mod names;
 pub mod provider;
 pub mod question;
 pub mod refusal;
+pub mod standard;
 pub mod version;
 
 pub use changes::{Changes, Outcome};
