@@ -34,8 +34,8 @@ def table(docs, name, names):
     print("];")
 
 
-print("//! The standard names of Placement, written by `hack/placement-names.sh`: change that, not this. Sources: the PyPI")
-print(f"//! packages os-resource-classes {sys.argv[1]} and os-traits {sys.argv[2]}. It decides nothing.")
+print("//! The standard names of Placement, written by `hack/placement-names.sh`: change that, not this. Sources: the")
+print(f"//! Python packages os-resource-classes {sys.argv[1]} and os-traits {sys.argv[2]}. It decides nothing.")
 table("Resource classes; their order is the order of lists.", "CLASSES", classes)
 table("Traits, ascending.", "TRAITS", traits)
 PYTHON

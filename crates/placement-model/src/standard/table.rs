@@ -1,5 +1,5 @@
-//! The standard names of Placement, written by `hack/placement-names.sh`: change that, not this. Sources: the PyPI
-//! packages os-resource-classes 1.1.0 and os-traits 3.9.0. It decides nothing.
+//! The standard names of Placement, written by `hack/placement-names.sh`: change that, not this. Sources: the
+//! Python packages os-resource-classes 1.1.0 and os-traits 3.9.0. It decides nothing.
 
 /// Resource classes; their order is the order of lists.
 pub const CLASSES: [&str; 21] = [
