@@ -38,7 +38,7 @@ fn named(connection: &Connection, wants: &Wants) -> Result<BTreeSet<ProviderId>>
         let ids = by_uuid.query_row([key.as_str()], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?))).optional()?;
         let Some((id, root)) = ids else { continue };
         found.insert(ProviderId(id));
-        if wants.trees {
+        if wants.whole_trees {
             let members = tree.query_map([root], |row| row.get(0).map(ProviderId))?;
             members.map(|id| id.map(|id| found.insert(id))).collect::<Result<Vec<_>>>()?;
         }
@@ -102,11 +102,16 @@ fn consumer(connection: &Connection, key: &Key, names: &mut Names) -> Result<Opt
 }
 
 fn custom_names(connection: &Connection, wants: &Wants, facts: &mut Facts) -> Result<()> {
-    for class in &wants.classes {
+    let mut classes = wants.classes.clone();
+    if wants.class_order {
+        classes.extend(facts.providers.values().flat_map(|provider| provider.inventories.keys().cloned()));
+    }
+    for class in &classes {
         let mut statement = connection.prepare_cached("SELECT id FROM classes WHERE name = ?1")?;
         let id = statement.query_row([class.as_str()], |row| row.get(0)).optional()?;
-        facts.classes.extend(id.map(|id| (class.clone(), id)));
-        if wants.uses && exists(connection, "SELECT 1 FROM inventories WHERE class = ?1 LIMIT 1", class.as_str())? {
+        facts.classes.extend(id.map(|id: i64| (class.clone(), id)));
+        let matters = wants.uses && wants.classes.contains(class);
+        if matters && exists(connection, "SELECT 1 FROM inventories WHERE class = ?1 LIMIT 1", class.as_str())? {
             facts.used_classes.insert(class.clone());
         }
     }
