@@ -6,6 +6,7 @@ mod contents;
 mod depth;
 mod error;
 mod metrics;
+pub mod postgres;
 mod schema;
 mod shelf;
 pub mod sqlite;

@@ -25,7 +25,7 @@ const MOST: u32 = 16;
 
 /// What every connection is told. Plans are made once and use indexes whatever the tables looked like then; a statement has
 /// 10 s, and a transaction that nobody continues does not hold its locks for long.
-const SETTINGS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; \
+const SETTINGS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off; \
      SET default_transaction_isolation = 'read committed'; SET statement_timeout = '10s'; \
      SET idle_in_transaction_session_timeout = '40s'; SET client_min_messages = 'warning'; SET timezone = 'UTC'";
 

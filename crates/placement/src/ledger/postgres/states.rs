@@ -59,30 +59,30 @@ pub(super) fn state(row: &PgRow, first: usize, depth: Depth) -> Result<Option<Pr
         aggregates: Vec::new(),
     };
     if depth == Depth::Whole {
-        let traits: Vec<&str> = array(row, first + 18)?;
-        state.traits = traits.into_iter().map(TraitName::new).collect();
-        let (keys, sent): (Vec<&str>, Vec<String>) = (array(row, first + 19)?, array(row, first + 20)?);
-        let aggregate = |(key, sent)| Aggregate { key: Key::new(key), sent };
+        let traits: Vec<String> = array(row, first + 18)?;
+        state.traits = traits.iter().map(|name| TraitName::new(name)).collect();
+        let (keys, sent): (Vec<String>, Vec<String>) = (array(row, first + 19)?, array(row, first + 20)?);
+        let aggregate = |(key, sent): (String, String)| Aggregate { key: Key::new(&key), sent };
         state.aggregates = keys.into_iter().zip(sent).map(aggregate).collect();
     }
     Ok(Some(state))
 }
 
-fn array<'r, T>(row: &'r PgRow, column: usize) -> Result<Vec<T>, sqlx::Error>
+fn array<T>(row: &PgRow, column: usize) -> Result<Vec<T>, sqlx::Error>
 where
-    Vec<T>: sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>,
+    Vec<T>: for<'r> sqlx::Decode<'r, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>,
 {
     Ok(row.try_get::<Option<Vec<T>>, _>(column)?.unwrap_or_default())
 }
 
 fn inventories(row: &PgRow, first: usize) -> Result<BTreeMap<ClassName, Held>, sqlx::Error> {
-    let classes: Vec<&str> = array(row, first)?;
+    let classes: Vec<String> = array(row, first)?;
     let numbers = |offset| array::<i64>(row, first + offset);
     let [total, reserved, min_unit, max_unit, step_size] =
         [numbers(1)?, numbers(2)?, numbers(3)?, numbers(4)?, numbers(5)?];
     let ratio: Vec<f64> = array(row, first + 6)?;
     let (used, created_at, updated_at) = (numbers(7)?, numbers(8)?, array::<Option<i64>>(row, first + 9)?);
-    let held = |(index, class)| {
+    let held = |(index, class): (usize, String)| {
         let inventory = Inventory {
             total: amount(total[index]),
             reserved: amount(reserved[index]),
@@ -93,7 +93,7 @@ fn inventories(row: &PgRow, first: usize) -> Result<BTreeMap<ClassName, Held>, s
         };
         let times = (timestamp(created_at[index]), updated_at[index].map(timestamp));
         let held = Held { inventory, used: amount(used[index]), created_at: times.0, updated_at: times.1 };
-        (ClassName::new(class), held)
+        (ClassName::new(&class), held)
     };
     Ok(classes.into_iter().enumerate().map(held).collect())
 }
