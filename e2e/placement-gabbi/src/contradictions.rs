@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::description::Description;
 use crate::Error;
+use crate::description::Description;
 
 const LISTED: &str = include_str!("../contradictions.txt");
 

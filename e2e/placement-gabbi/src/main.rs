@@ -68,9 +68,7 @@ async fn test(arguments: Arguments) -> Result<bool, Error> {
     }
     let suite = Description::read(&toolbox).await?;
     let (server, contradictions) = match &arguments.server {
-        Some(binary) => {
-            (Server::berth(binary, arguments.database.database()), Contradictions::listed(&suite)?)
-        }
+        Some(binary) => (Server::berth(binary, arguments.database.database()), Contradictions::listed(&suite)?),
         None => (Server::reference(&toolbox), Contradictions::default()),
     };
     let suite = suite.only(&arguments.only)?;

@@ -127,10 +127,11 @@ async fn install(folder: &Path) -> Result<(), Error> {
 
 async fn run(command: &mut Command) -> Result<(), Error> {
     let text = format!("{:?}", command.as_std());
-    let output = command.stdin(Stdio::null()).kill_on_drop(true).output().await.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Error::PythonMissing,
-        _ => Error::io(format!("run {text}"))(error),
-    })?;
+    let output =
+        command.stdin(Stdio::null()).kill_on_drop(true).output().await.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Error::PythonMissing,
+            _ => Error::io(format!("run {text}"))(error),
+        })?;
     if output.status.success() {
         return Ok(());
     }
