@@ -59,6 +59,9 @@ pub enum Error {
     /// The server did not start, or ended by itself.
     #[error(transparent)]
     Server(#[from] berth_control_plane::Error),
+    /// There is no PostgreSQL to test with.
+    #[error(transparent)]
+    Postgres(#[from] berth_postgres::Error),
     /// What runs the tests ended, or said nothing for too long.
     #[error("the worker that runs the file {file} {problem}; what it wrote to stderr is above")]
     Worker {

@@ -17,7 +17,7 @@ mod toolbox;
 mod worker;
 
 pub use contradictions::Contradictions;
-pub use database::Database;
+pub use database::{Cluster, Database};
 pub use description::{Description, File};
 pub use error::Error;
 pub use report::Report;

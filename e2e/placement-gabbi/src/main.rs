@@ -36,13 +36,15 @@ struct Arguments {
 enum Kind {
     Sqlite,
     Memory,
+    Postgres,
 }
 
 impl Kind {
-    fn database(self) -> Database {
+    async fn database(self) -> Result<Database, Error> {
         match self {
-            Self::Sqlite => Database::File,
-            Self::Memory => Database::Memory,
+            Self::Sqlite => Ok(Database::File),
+            Self::Memory => Ok(Database::Memory),
+            Self::Postgres => Database::postgres().await,
         }
     }
 }
@@ -68,7 +70,7 @@ async fn test(arguments: Arguments) -> Result<bool, Error> {
     }
     let suite = Description::read(&toolbox).await?;
     let (server, contradictions) = match &arguments.server {
-        Some(binary) => (Server::berth(binary, arguments.database.database()), Contradictions::listed(&suite)?),
+        Some(binary) => (Server::berth(binary, arguments.database.database().await?), Contradictions::listed(&suite)?),
         None => (Server::reference(&toolbox), Contradictions::default()),
     };
     let suite = suite.only(&arguments.only)?;
