@@ -7,6 +7,7 @@ MAKEFLAGS += --no-print-directory
 
 CARGO := cargo
 CONTROL_PLANE := $(CARGO) run --locked -q -p berth-control-plane --
+PLACEMENT_GABBI := $(CARGO) run --locked -q -p berth-placement-gabbi --
 
 .PHONY: help
 help: ## List these targets.
@@ -15,10 +16,11 @@ help: ## List these targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: setup
-setup: ## Install what a fresh Debian machine lacks, fetch the crates, build kube-apiserver and etcd once.
+setup: ## Install what a fresh Debian machine lacks, fetch the crates, build kube-apiserver and etcd once, fetch Placement's suite.
 	@hack/setup.sh install
 	$(CARGO) fetch --locked
 	$(CONTROL_PLANE) build
+	$(PLACEMENT_GABBI) --prepare
 
 .PHONY: check-tools
 check-tools:
@@ -38,6 +40,11 @@ run: check-tools ## Show the operator at work on a real control plane, or two wi
 .PHONY: test
 test: ensure-tools ## Run all tests and the demonstration, and print the totals.
 	@hack/test.sh
+
+.PHONY: placement-suite
+placement-suite: check-tools ## Run Placement's own suite against `berth placement`; FILE=basic-http one file, REFERENCE=1 against Placement itself.
+	$(if $(REFERENCE),,$(CARGO) build --locked -p berth)
+	@$(PLACEMENT_GABBI) $(if $(REFERENCE),--reference,--server $(or $(CARGO_TARGET_DIR),target)/debug/berth) $(if $(FILE),--only $(FILE))
 
 .PHONY: mutants
 mutants: check-tools ## Switch on one fault after the other, and see that the tests notice each of them.

@@ -44,6 +44,9 @@ run() {
 echo "== kube-apiserver and etcd"
 cargo run --locked -q -p berth-control-plane -- build
 
+echo "== the Python environment of Placement's suite"
+cargo run --locked -q -p berth-placement-gabbi -- --prepare
+
 echo "== building the tests"
 if ! cargo test --locked "$@" --no-run --message-format=json-render-diagnostics >"$work/messages"; then
   echo "the tests could not be built: see above"
