@@ -2,10 +2,12 @@
 //! after its transaction has committed, a read sees everything that had committed when it was asked for.
 
 mod after;
+mod check;
 mod contents;
 mod depth;
 mod error;
 mod metrics;
+mod operated;
 pub mod postgres;
 mod schema;
 mod shelf;
@@ -21,6 +23,7 @@ use tokio::time::Instant;
 
 pub use error::LedgerError;
 pub use metrics::LedgerMetrics;
+pub use operated::Operated;
 
 /// A database with everything that Placement remembers. Calls end at their deadline at the latest.
 pub trait Ledger: Send + Sync + 'static {

@@ -14,17 +14,18 @@ use std::{sync::Arc, time::Duration};
 
 use berth_placement_model::{Command, Key, Model};
 use berth_telemetry::clock::Clock;
-use follow::{Asker, Follower, WAITING};
+use follow::{Asker, Follower, Position, WAITING};
 use futures::{FutureExt as _, future::BoxFuture};
-use sqlx::PgPool;
+use sqlx::{Executor as _, PgPool, Row as _};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::{Instant, timeout_at},
 };
 
 use super::{
-    ConsumerRecord, Ledger, LedgerError, LedgerMetrics, ProviderAllocations, Trouble, Usage, UsageQuestion, Written,
-    shelf::Shelf,
+    ConsumerRecord, Ledger, LedgerError, LedgerMetrics, Operated, ProviderAllocations, Trouble, Usage, UsageQuestion, Written,
+    check,
+    shelf::{self, Shelf},
 };
 
 /// How old the last answer of the database may be for a process that is ready.
@@ -36,7 +37,7 @@ pub struct PostgresLedger {
     pool: PgPool,
     askers: mpsc::Sender<Asker>,
     shelf: Arc<Shelf>,
-    checked: watch::Receiver<Option<Instant>>,
+    position: watch::Receiver<Option<Position>>,
     clock: Arc<dyn Clock>,
     metrics: LedgerMetrics,
 }
@@ -48,37 +49,13 @@ impl PostgresLedger {
         let connection = connect::connection(&options).await;
         connect::migrate(&mut connection.map_err(|source| LedgerError::Postgres { source })?).await?;
         let (askers, asked) = mpsc::channel(WAITING);
-        let (checking, checked) = watch::channel(None);
+        let (reported, position) = watch::channel(None);
         let shelf = Arc::new(Shelf::default());
         let pool = connect::pool(options.clone());
         let follower =
-            Follower { options, shelf: shelf.clone(), metrics: metrics.clone(), askers: asked, checked: checking };
+            Follower { options, shelf: shelf.clone(), metrics: metrics.clone(), askers: asked, position: reported };
         tokio::spawn(follower.run());
-        Ok(Self { pool, askers, shelf, checked, clock, metrics })
-    }
-
-    /// Ends all connections.
-    pub async fn close(self) {
-        self.pool.close().await;
-    }
-
-    /// What keeps it from working, if anything.
-    pub fn impediment(&self) -> Option<&'static str> {
-        if self.shelf.snapshot().is_none() {
-            return Some("the model is being built");
-        }
-        let fresh = self.checked.borrow().is_some_and(|checked| checked.elapsed() < FRESH);
-        (!fresh).then_some("the database has not answered for 10 s")
-    }
-
-    /// How long ago the database last said what is new.
-    pub fn age(&self) -> Option<Duration> {
-        self.checked.borrow().map(|checked| checked.elapsed())
-    }
-
-    /// The model without asking whether it is the newest, for metrics.
-    pub fn last_model(&self) -> Option<Arc<Model>> {
-        self.shelf.snapshot()
+        Ok(Self { pool, askers, shelf, position, clock, metrics })
     }
 
     async fn newest(&self, until: Instant) -> Result<Arc<Model>, Trouble> {
@@ -104,6 +81,58 @@ impl PostgresLedger {
             Ok(answer) => answer.map_err(|error| Trouble::Unavailable(error.to_string())),
             Err(_) => Err(Trouble::Unavailable("the database takes too long".to_owned())),
         }
+    }
+}
+
+impl PostgresLedger {
+    /// Brings a copy of the model to the snapshot of one transaction, and compares it with what that transaction sees.
+    async fn compared(&self) -> Result<Vec<String>, sqlx::Error> {
+        let Some(Position { seen, model, .. }) = self.position.borrow().clone() else {
+            return Ok(vec!["there is no model yet".to_owned()]);
+        };
+        let mut transaction = self.pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+        transaction.execute("SET LOCAL enable_seqscan = on; SET LOCAL statement_timeout = '60s'").await?;
+        let (news, contents) = news::both(&mut transaction, &seen).await?;
+        let Some(news) = news else { return Ok(vec!["the model is behind, and is built anew".to_owned()]) };
+        let mut found = check::differences(&shelf::changed(&model, news), &contents);
+        for query in check::QUERIES {
+            for row in transaction.fetch_all(query).await? {
+                found.push(row.try_get(0)?);
+            }
+        }
+        found.truncate(check::MOST);
+        transaction.rollback().await?;
+        Ok(found)
+    }
+}
+
+impl Operated for PostgresLedger {
+    fn impediment(&self) -> Option<&'static str> {
+        match self.age() {
+            None => Some("the model is being built"),
+            Some(age) if age < FRESH => None,
+            Some(_) => Some("the database has not answered for 10 s"),
+        }
+    }
+
+    fn last_model(&self) -> Option<Arc<Model>> {
+        self.shelf.snapshot()
+    }
+
+    fn age(&self) -> Option<Duration> {
+        self.position.borrow().as_ref().map(|position| position.at.elapsed())
+    }
+
+    fn check(&self, until: Instant) -> BoxFuture<'_, Result<Vec<String>, Trouble>> {
+        async move { self.ask(self.compared(), until).await }.boxed()
+    }
+
+    fn ended(&self) -> BoxFuture<'_, ()> {
+        self.askers.closed().boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.pool.close().boxed()
     }
 }
 

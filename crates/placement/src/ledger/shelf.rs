@@ -48,11 +48,17 @@ impl Shelf {
         if news.is_empty() {
             return;
         }
-        let Some(before) = self.snapshot() else { return };
-        let mut model = Model::clone(&before);
-        apply(&mut model, news);
-        self.place(Some(model));
+        if let Some(before) = self.snapshot() {
+            self.place(Some(changed(&before, news)));
+        }
     }
+}
+
+/// The model after the news; it shares the rest with the one before.
+pub(super) fn changed(before: &Model, news: News) -> Model {
+    let mut model = before.clone();
+    apply(&mut model, news);
+    model
 }
 
 /// The model of a whole database.

@@ -2,6 +2,7 @@
 //! connections; the model needs no question to the database, because nobody else writes.
 
 mod apply;
+mod backup;
 mod contents;
 mod file;
 mod load;
@@ -10,9 +11,12 @@ mod readers;
 mod rows;
 mod writer;
 
-use std::sync::{
-    Arc,
-    mpsc::{SyncSender, TrySendError, sync_channel},
+use std::{
+    sync::{
+        Arc,
+        mpsc::{SyncSender, TrySendError, sync_channel},
+    },
+    time::Duration,
 };
 
 use berth_placement_model::{Command, Key, Model};
@@ -26,13 +30,15 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+pub use backup::backup;
 pub use file::Place;
 use readers::Readers;
 use writer::{Job, Write, Writer};
 
 use super::{
-    ConsumerRecord, Ledger, LedgerError, LedgerMetrics, ProviderAllocations, Trouble, Usage, UsageQuestion,
-    Written, shelf::Shelf,
+    ConsumerRecord, Ledger, LedgerError, LedgerMetrics, Operated, ProviderAllocations, Trouble, Usage, UsageQuestion,
+    Written, check,
+    shelf::Shelf,
 };
 
 /// Writes that wait; more are told to come back.
@@ -76,25 +82,10 @@ impl SqliteLedger {
         Ok(Self { queue, readers, shelf, ended })
     }
 
-    /// Finishes what was accepted, and gives the file back.
-    pub async fn close(self) {
-        let queue = self.queue;
-        // The queue may be full, and then this waits like everybody else.
-        let _ = tokio::task::spawn_blocking(move || queue.send(Job::End)).await;
-        self.ended.cancelled().await;
-    }
-
-    /// Returns when the thread that writes has ended, which nobody recovers from.
-    pub async fn ended(&self) {
-        self.ended.cancelled().await;
-    }
-
-    /// What keeps it from working, if anything.
-    pub fn impediment(&self) -> Option<&'static str> {
-        if self.ended.is_cancelled() {
-            return Some("the writer has ended");
-        }
-        self.shelf.snapshot().is_none().then_some("the model is being built")
+    /// From now on the file has at most so many pages: for tests, a disk of that size.
+    pub async fn limit_pages(&self, pages: u32) -> Result<(), Trouble> {
+        self.ask_writer(move |connection| connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())))
+            .await
     }
 
     fn enqueue(&self, job: Job) -> Result<(), Trouble> {
@@ -145,6 +136,76 @@ impl SqliteLedger {
         })))?;
         let answer = answered.await.map_err(|_| Trouble::Unavailable("the writer has ended".to_owned()))?;
         answer.map_err(|error| writer::unavailable(&error))
+    }
+}
+
+impl SqliteLedger {
+    /// A state of the database that does not change any more, and the model that it has to be.
+    async fn compared(&self) -> Result<Vec<String>, Trouble> {
+        let (shelf, readers) = (self.shelf.clone(), self.readers.clone());
+        let Some(readers) = readers else {
+            return self.ask_writer(move |connection| differences(connection, shelf.snapshot().as_deref())).await;
+        };
+        let begun = self.ask_writer(move |_| {
+            // Nobody commits while the writer does this.
+            let connection = readers.begun()?;
+            Ok((connection, shelf.snapshot()))
+        });
+        let (connection, model) = begun.await?;
+        let compared = tokio::task::spawn_blocking(move || differences(&connection, model.as_deref()));
+        let compared = compared.await.map_err(|_| Trouble::Unavailable("the process ends".to_owned()))?;
+        compared.map_err(|error| writer::unavailable(&error))
+    }
+}
+
+/// What differs in the state that the connection sees.
+fn differences(connection: &Connection, model: Option<&Model>) -> rusqlite::Result<Vec<String>> {
+    let mut found = Vec::new();
+    if let Some(model) = model {
+        found = check::differences(model, &contents::contents(connection)?);
+    }
+    for query in check::QUERIES {
+        let mut statement = connection.prepare(query)?;
+        let rows = statement.query_map([], |row| row.get::<_, String>(0))?;
+        found.extend(rows.collect::<rusqlite::Result<Vec<_>>>()?);
+    }
+    found.truncate(check::MOST);
+    Ok(found)
+}
+
+impl Operated for SqliteLedger {
+    fn impediment(&self) -> Option<&'static str> {
+        if self.ended.is_cancelled() {
+            return Some("the writer has ended");
+        }
+        self.shelf.snapshot().is_none().then_some("the model is being built")
+    }
+
+    fn last_model(&self) -> Option<Arc<Model>> {
+        self.shelf.snapshot()
+    }
+
+    fn age(&self) -> Option<Duration> {
+        Some(Duration::ZERO)
+    }
+
+    fn check(&self, until: Instant) -> BoxFuture<'_, Result<Vec<String>, Trouble>> {
+        let late = || Err(Trouble::Unavailable("the comparison takes too long".to_owned()));
+        async move { timeout_at(until, self.compared()).await.unwrap_or_else(|_| late()) }.boxed()
+    }
+
+    fn ended(&self) -> BoxFuture<'_, ()> {
+        self.ended.cancelled().boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        let queue = self.queue.clone();
+        async move {
+            // The queue may be full, and then this waits like everybody else.
+            let _ = tokio::task::spawn_blocking(move || queue.send(Job::End)).await;
+            self.ended.cancelled().await;
+        }
+        .boxed()
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use berth_placement_model::Model;
 use sqlx::{PgConnection, postgres::PgConnectOptions};
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -39,8 +40,19 @@ pub(super) struct Follower {
     pub shelf: Arc<Shelf>,
     pub metrics: LedgerMetrics,
     pub askers: mpsc::Receiver<Asker>,
-    /// When the last query was answered.
-    pub checked: watch::Sender<Option<Instant>>,
+    /// The last answer of the database.
+    pub position: watch::Sender<Option<Position>>,
+}
+
+/// How far a replica is.
+#[derive(Clone)]
+pub(super) struct Position {
+    /// When the database said so.
+    pub at: Instant,
+    /// What the model has seen.
+    pub seen: Seen,
+    /// The model.
+    pub model: Arc<Model>,
 }
 
 /// Why a connection is not used any more.
@@ -61,6 +73,7 @@ impl Follower {
             };
             let End::Broken(why) = ended else { return };
             self.shelf.place(None);
+            self.position.send_replace(None);
             tracing::warn!(why, "the model is dropped and built anew");
             self.refuse_waiting();
             sleep(PAUSE).await;
@@ -77,13 +90,18 @@ impl Follower {
         }
     }
 
+    fn report(&self, seen: &Seen) {
+        let position = |model| Position { at: Instant::now(), seen: seen.clone(), model };
+        self.position.send_replace(self.shelf.snapshot().map(position));
+    }
+
     async fn build(&self) -> Result<(PgConnection, Seen), sqlx::Error> {
         let mut connection = connect::connection(&self.options).await?;
         let read = timeout(BUILD, news::contents(&mut connection)).await;
         let (contents, seen) = read.unwrap_or(Err(sqlx::Error::PoolTimedOut))?;
         self.shelf.place(Some(shelf::model_of(contents)));
         self.metrics.rebuilt();
-        self.checked.send_replace(Some(Instant::now()));
+        self.report(&seen);
         Ok((connection, seen))
     }
 
@@ -117,7 +135,7 @@ impl Follower {
                 Ok(Err(error)) => return End::Broken(error.to_string()),
                 Err(_) => return End::Broken("the database takes more than 2 s to say what is new".to_owned()),
             }
-            self.checked.send_replace(Some(Instant::now()));
+            self.report(&seen);
             for asker in waiting {
                 // Whoever does not wait any more needs no answer.
                 let _ = asker.send(());

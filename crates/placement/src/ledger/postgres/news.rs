@@ -82,6 +82,20 @@ async fn records(connection: &mut PgConnection, seen: &Seen) -> Result<(Since, b
     Ok((Since::News(news, now), names))
 }
 
+/// What a transaction sees that `seen` did not, and everything that it sees. No news: some are missing.
+pub(super) async fn both(connection: &mut PgConnection, seen: &Seen) -> Result<(Option<News>, Contents)> {
+    let (since, _) = records(connection, seen).await?;
+    let contents = in_snapshot(connection).await?;
+    let news = match since {
+        Since::Lost => None,
+        Since::News(mut news, _) => {
+            news.names = Some(contents.names.clone());
+            Some(news)
+        }
+    };
+    Ok((news, contents))
+}
+
 /// Everything of one snapshot.
 pub(super) async fn contents(connection: &mut PgConnection) -> Result<(Contents, Seen)> {
     let mut transaction = connection.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;

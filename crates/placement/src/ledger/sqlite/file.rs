@@ -88,9 +88,13 @@ pub(super) fn writer(place: &Place) -> Result<Connection, LedgerError> {
 
 /// A connection that only reads. A file needs no lock for it.
 pub(super) fn reader(path: &Path) -> Result<Connection, LedgerError> {
-    let failed = |source| LedgerError::Sqlite { path: path.to_owned(), source };
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
-    connection.busy_timeout(BUSY).map_err(failed)?;
+    reader_of(path).map_err(|source| LedgerError::Sqlite { path: path.to_owned(), source })
+}
+
+/// The same with what SQLite says.
+pub(super) fn reader_of(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(connection)
 }

@@ -43,6 +43,13 @@ impl Readers {
         asked.await.unwrap_or_else(|_| Err(closed()))
     }
 
+    /// A connection of its own whose transaction has begun, and does not end before the connection.
+    pub fn begun(&self) -> rusqlite::Result<Connection> {
+        let connection = file::reader_of(&self.path)?;
+        connection.execute_batch("BEGIN; SELECT version FROM schema")?;
+        Ok(connection)
+    }
+
     fn ask_now<T>(&self, question: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Trouble> {
         let mut connection = self.connection()?;
         let begun = connection.transaction().map_err(|error| unavailable(&error))?;
