@@ -1,0 +1,53 @@
+//! Traits by themselves (document 51 section 7). It decides which names may be given; which traits may go is the model's.
+
+use axum::http::StatusCode;
+use berth_placement_model::{Command, Outcome, TraitName};
+use serde::Serialize;
+
+use super::call::Call;
+use super::{view, write};
+use crate::answer::{Age, Answer};
+use crate::api::Api;
+use crate::bodies::names::is_custom_trait;
+use crate::bodies::queries::{TRAITS, trait_filter};
+use crate::protocol::problem::Problem;
+
+const INVALID: &str = "The trait is invalid. A valid trait must be no longer than 255 characters, start with the prefix \
+    \"CUSTOM_\" and use following characters: \"A\"-\"Z\", \"0\"-\"9\" and \"_\"";
+
+#[derive(Serialize)]
+struct All<'a> {
+    traits: Vec<&'a str>,
+}
+
+pub async fn list(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    let filter = trait_filter(&call.parameters(&TRAITS)?)?;
+    let found = view(api, call).await?.traits(&filter);
+    let age = Age::newest(found.iter().map(|one| one.modified));
+    Ok(Answer::json(&All { traits: found.iter().map(|one| one.name.as_str()).collect() }, age))
+}
+
+pub async fn show(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    let found = view(api, call).await?.named_trait(&call.key);
+    let found = found.ok_or_else(|| Problem::not_found(format!("No such trait(s): {}.", call.key)))?;
+    Ok(Answer::nothing().aged(Age::newest([found.modified])))
+}
+
+pub async fn put(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    if !is_custom_trait(&call.key) {
+        return Err(Problem::invalid(INVALID));
+    }
+    let written = write(api, call, Command::EnsureTrait { name: TraitName::new(&call.key) }).await?;
+    let created = written.outcome == Outcome::Created;
+    let age = match view(api, call).await?.named_trait(&call.key) {
+        Some(found) if !created => Age::newest([found.modified]),
+        _ => Age::New,
+    };
+    let status = if created { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
+    Ok(Answer::empty(status).at(call.url(&format!("/traits/{}", call.key))).aged(age))
+}
+
+pub async fn delete(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    write(api, call, Command::DeleteTrait { name: TraitName::new(&call.key) }).await?;
+    Ok(Answer::nothing())
+}
