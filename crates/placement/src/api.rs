@@ -1,4 +1,4 @@
-//! The Placement API of one process, put together: where writes and reads go, who may what, and what the process bears. It
+//! The Placement API of one process, put together: what remembers, who may what, and what the process bears. It
 //! decides how many requests run at once; what each does is up to `protocol` and `handlers`.
 
 use std::sync::Arc;
@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::any;
+use berth_placement_model::question::GenerationOptions;
 use berth_telemetry::clock::{Clock, SystemClock};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
@@ -16,7 +17,6 @@ use crate::protocol::authentication::Authentication;
 use crate::protocol::cors::Cors;
 use crate::protocol::problem::Problem;
 use crate::protocol::serve;
-use crate::reads::Reads;
 use crate::route::PATHS;
 
 /// What the API bears.
@@ -28,6 +28,8 @@ pub struct Bounds {
     pub grace: Duration,
     /// Requests that run at once; more wait.
     pub requests: usize,
+    /// Answers of candidates that are generated at once; more wait.
+    pub rounds: usize,
     /// How long they wait before they are told to come again.
     pub wait: Duration,
     /// Bytes of a body.
@@ -44,6 +46,7 @@ impl Default for Bounds {
             deadline: Duration::from_secs(30),
             grace: Duration::from_secs(2),
             requests: 512,
+            rounds: 8,
             wait: Duration::from_secs(5),
             body: 2 * 1024 * 1024,
             bodies: 32 * 1024 * 1024,
@@ -58,32 +61,29 @@ const SHARE: usize = 1024;
 /// The API of one process.
 pub struct Api {
     pub(crate) ledger: Arc<dyn Ledger>,
-    pub(crate) reads: Arc<dyn Reads>,
     pub(crate) authentication: Arc<dyn Authentication>,
     pub(crate) policies: Policies,
     pub(crate) cors: Option<Cors>,
     pub(crate) bounds: Bounds,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) generation: GenerationOptions,
+    rounds: Arc<Semaphore>,
     turns: Arc<Semaphore>,
     shares: Arc<Semaphore>,
 }
 
 impl Api {
     /// An API without CORS, with the usual bounds.
-    pub fn new(
-        ledger: Arc<dyn Ledger>,
-        reads: Arc<dyn Reads>,
-        authentication: Arc<dyn Authentication>,
-        policies: Policies,
-    ) -> Self {
+    pub fn new(ledger: Arc<dyn Ledger>, authentication: Arc<dyn Authentication>, policies: Policies) -> Self {
         let api = Self {
             ledger,
-            reads,
             authentication,
             policies,
             cors: None,
             bounds: Bounds::default(),
             clock: Arc::new(SystemClock),
+            generation: GenerationOptions::default(),
+            rounds: Arc::new(Semaphore::new(0)),
             turns: Arc::new(Semaphore::new(0)),
             shares: Arc::new(Semaphore::new(0)),
         };
@@ -101,7 +101,14 @@ impl Api {
     pub fn with_bounds(self, bounds: Bounds) -> Self {
         let turns = Arc::new(Semaphore::new(bounds.requests));
         let shares = Arc::new(Semaphore::new(bounds.bodies / SHARE));
-        Self { bounds, turns, shares, ..self }
+        let rounds = Arc::new(Semaphore::new(bounds.rounds));
+        Self { bounds, turns, shares, rounds, ..self }
+    }
+
+    /// The same with candidates that are generated otherwise.
+    #[must_use]
+    pub fn with_generation(self, generation: GenerationOptions) -> Self {
+        Self { generation, ..self }
     }
 
     /// The same with another clock.
@@ -125,6 +132,11 @@ impl Api {
     pub(crate) async fn share(&self, bytes: usize, until: Instant) -> Result<OwnedSemaphorePermit, Problem> {
         let shares = u32::try_from(bytes / SHARE + 1).unwrap_or(u32::MAX);
         self.acquire(&self.shares, shares, until, "too many large bodies at once").await
+    }
+
+    /// The right to generate candidates.
+    pub(crate) async fn round(&self, until: Instant) -> Result<OwnedSemaphorePermit, Problem> {
+        self.acquire(&self.rounds, 1, until, "too many queries for candidates at once").await
     }
 
     async fn acquire(

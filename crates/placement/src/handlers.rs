@@ -18,13 +18,12 @@ mod usages;
 
 use std::sync::Arc;
 
-use berth_placement_model::Command;
+use berth_placement_model::{Command, Key, Model, ProviderState};
 
 use crate::answer::Answer;
 use crate::api::Api;
 use crate::ledger::Written;
 use crate::protocol::problem::Problem;
-use crate::reads::{Detailed, View};
 use crate::route::Action;
 use call::Call;
 
@@ -71,13 +70,22 @@ pub async fn handle(api: &Api, action: Action, call: &Call) -> Result<Answer, Pr
 }
 
 /// One state to answer from.
-async fn view(api: &Api, call: &Call) -> Result<Arc<dyn View>, Problem> {
-    Ok(api.reads.view(call.until).await?)
+async fn model(api: &Api, call: &Call) -> Result<Arc<Model>, Problem> {
+    Ok(api.ledger.model(call.until).await?)
 }
 
 /// The provider of the path, else 404 with this addition to the text.
-async fn provider(api: &Api, call: &Call, addition: &str) -> Result<Detailed, Problem> {
-    view(api, call).await?.provider(&call.key()).ok_or_else(|| no_provider(&call.key, addition))
+async fn provider(api: &Api, call: &Call, addition: &str) -> Result<ProviderState, Problem> {
+    let model = model(api, call).await?;
+    let found = model.provider(&call.key()).map(|provider| provider.state());
+    found.ok_or_else(|| no_provider(&call.key, addition))
+}
+
+/// The key of the provider of the path, else 404: before a body is looked at (document 51 section 1.1).
+async fn known(api: &Api, call: &Call) -> Result<Key, Problem> {
+    let key = call.key();
+    let is_known = model(api, call).await?.provider(&key).is_some();
+    if is_known { Ok(key) } else { Err(no_provider(&call.key, "")) }
 }
 
 fn no_provider(key: &str, addition: &str) -> Problem {

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use berth_placement_model::{ClassName, Command, Key, Outcome, ProviderState, Refusal};
+use berth_placement_model::{ClassName, Command, Key, Model, Outcome, ProviderState, Refusal};
 use futures::future::BoxFuture;
 use thiserror::Error;
 use tokio::time::Instant;
@@ -12,6 +12,9 @@ use tokio::time::Instant;
 pub trait Ledger: Send + Sync + 'static {
     /// Decides and does one write in one transaction, and answers after its commit.
     fn write(&self, command: Command, until: Instant) -> BoxFuture<'_, Result<Written, Trouble>>;
+
+    /// All providers, as new as everything that had committed when this was called.
+    fn model(&self, until: Instant) -> BoxFuture<'_, Result<Arc<Model>, Trouble>>;
 
     /// A consumer and its allocations; `None` when it has none.
     fn consumer<'a>(&'a self, key: &'a Key, until: Instant) -> BoxFuture<'a, Result<Option<ConsumerRecord>, Trouble>>;

@@ -34,7 +34,8 @@ pub enum Forbidden {
 impl Policies {
     /// The defaults. Without `enforce_new_defaults` the role admin satisfies every rule, as it always did.
     pub fn defaults(enforce_new_defaults: bool) -> Self {
-        let rules = rules::DEFAULTS.iter().map(|default| (default.name.to_owned(), default.check(enforce_new_defaults)));
+        let rules =
+            rules::DEFAULTS.iter().map(|default| (default.name.to_owned(), default.check(enforce_new_defaults)));
         Self { rules: rules.collect() }
     }
 
@@ -50,7 +51,11 @@ impl Policies {
         if caller.of_system {
             return Err(Forbidden::Scope(rule));
         }
-        if check::holds(&Check::Rule(rule.to_owned()), &self.rules, caller, target) { Ok(()) } else { Err(Forbidden::Rule(rule)) }
+        if check::holds(&Check::Rule(rule.to_owned()), &self.rules, caller, target) {
+            Ok(())
+        } else {
+            Err(Forbidden::Rule(rule))
+        }
     }
 }
 

@@ -84,7 +84,8 @@ async fn done(
     before(endpoint, version, parts)?;
     let query = query(endpoint, parts)?;
     allowed(api, endpoint, &caller, &query)?;
-    let body = if has_body(endpoint, version) { Some(body::read(api, &parts.headers, body, until).await?) } else { None };
+    let body =
+        if has_body(endpoint, version) { Some(body::read(api, &parts.headers, body, until).await?) } else { None };
     let _turn = api.turn(until).await?;
     let call = Call { key, name, query, version, body, until, base: base(parts) };
     handlers::handle(api, endpoint.action, &call).await

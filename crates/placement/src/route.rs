@@ -90,11 +90,10 @@ fn items(pattern: &str, path: &str) -> Option<Vec<String>> {
     let mut raw = if path.is_empty() { "/" } else { path }.split('/');
     for part in pattern.split('/') {
         let item = path_item(raw.next()?)?;
-        match part.starts_with('{') {
-            true if item.is_empty() => return None,
-            true => items.push(item),
-            false if item != part => return None,
-            false => {}
+        if part.starts_with('{') && !item.is_empty() {
+            items.push(item);
+        } else if item != part {
+            return None;
         }
     }
     raw.next().is_none().then_some(items)
@@ -110,10 +109,13 @@ mod tests {
 
     #[test]
     fn document_51_section_1_6_paths_and_methods() {
-        for path in ["", "/", "/resource_providers/x/inventories/VCPU", "/traits/a", "/usages", "/allocations/anything"] {
+        for path in ["", "/", "/resource_providers/x/inventories/VCPU", "/traits/a", "/usages", "/allocations/anything"]
+        {
             assert_eq!(told(Method::GET, path).0, 200, "{path}");
         }
-        for path in ["/nope", "/resource_providers/", "/resource_providers/x/cows", "/traits/a/b", "//", "/traits/%ff", "*"] {
+        for path in
+            ["/nope", "/resource_providers/", "/resource_providers/x/cows", "/traits/a/b", "//", "/traits/%ff", "*"]
+        {
             assert_eq!(told(Method::GET, path), (404, None), "{path}");
         }
         for (method, path, allow) in [

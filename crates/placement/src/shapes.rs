@@ -3,11 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use berth_placement_model::{ClassName, Inventory, Version};
+use berth_placement_model::model::Provider as Known;
+use berth_placement_model::{ClassName, Inventory, Key, Version};
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
-
-use crate::reads::Listed;
 
 /// A link of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -34,17 +33,28 @@ struct Nested {
     root_provider_uuid: String,
 }
 
+/// A provider of the model as this microversion shows it.
+pub fn provider(known: Known<'_>, version: Version) -> Provider {
+    let parent = known.parent().map(|parent| parent.uuid().clone());
+    provider_of(known.uuid(), known.name(), known.generation(), parent, known.root().uuid(), version)
+}
+
 /// A provider as this microversion shows it.
-pub fn provider(provider: &Listed, version: Version) -> Provider {
-    let nested = Nested {
-        parent_provider_uuid: provider.parent.as_ref().map(ToString::to_string),
-        root_provider_uuid: provider.root.to_string(),
-    };
+pub fn provider_of(
+    uuid: &Key,
+    name: &str,
+    generation: i64,
+    parent: Option<Key>,
+    root: &Key,
+    version: Version,
+) -> Provider {
+    let nested =
+        Nested { parent_provider_uuid: parent.map(|parent| parent.to_string()), root_provider_uuid: root.to_string() };
     Provider {
-        uuid: provider.uuid.to_string(),
-        name: provider.name.clone(),
-        generation: provider.generation,
-        links: provider_links(provider.uuid.as_str(), version),
+        uuid: uuid.to_string(),
+        name: name.to_owned(),
+        generation,
+        links: provider_links(uuid.as_str(), version),
         nested: version.has(14).then_some(nested),
     }
 }
@@ -131,21 +141,12 @@ impl Serialize for Amounts {
 
 #[cfg(test)]
 mod tests {
-    use berth_placement_model::Key;
-    use jiff::Timestamp;
-
     use super::*;
 
     fn shown(minor: u8) -> String {
-        let listed = Listed {
-            uuid: Key::new("u"),
-            name: "n".to_owned(),
-            generation: 3,
-            parent: None,
-            root: Key::new("u"),
-            modified: Timestamp::UNIX_EPOCH,
-        };
-        serde_json::to_string(&provider(&listed, Version::new(minor).unwrap())).unwrap()
+        let uuid = Key::new("u");
+        let shape = provider_of(&uuid, "n", 3, None, &uuid, Version::new(minor).unwrap());
+        serde_json::to_string(&shape).unwrap()
     }
 
     #[test]

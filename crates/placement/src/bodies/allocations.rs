@@ -178,7 +178,11 @@ mod tests {
         let mappings = r#""mappings": {"": 1, "_A": ["RP"]}"#;
         for (minor, body, expected) in [
             (0, format!("{{{list}}}"), ""),
-            (7, format!("{{{list}, {owner}}}"), "Additional properties are not allowed ('project_id', 'user_id' were unexpected)"),
+            (
+                7,
+                format!("{{{list}, {owner}}}"),
+                "Additional properties are not allowed ('project_id', 'user_id' were unexpected)",
+            ),
             (0, r#"{"allocations": []}"#.to_owned(), "[] should be non-empty"),
             (8, format!("{{{list}}}"), "'project_id' is a required property"),
             (11, format!("{{{list}, {owner}}}"), ""),
@@ -186,14 +190,22 @@ mod tests {
             (12, format!(r#"{{"allocations": {{}}, {owner}}}"#), "{} should be non-empty"),
             (28, format!(r#"{{"allocations": {{}}, {owner}, {cg}}}"#), ""),
             (28, format!("{{{dict}, {owner}}}"), "'consumer_generation' is a required property"),
-            (33, format!("{{{dict}, {owner}, {cg}, {mappings}}}"), "Additional properties are not allowed ('mappings' was unexpected)"),
+            (
+                33,
+                format!("{{{dict}, {owner}, {cg}, {mappings}}}"),
+                "Additional properties are not allowed ('mappings' was unexpected)",
+            ),
             (34, format!("{{{dict}, {owner}, {cg}, {mappings}}}"), ""),
             (34, format!(r#"{{{dict}, {owner}, {cg}, "mappings": {{}}}}"#), "{} should be non-empty"),
             (38, format!("{{{dict}, {owner}, {cg}}}"), "'consumer_type' is a required property"),
             (38, format!("{{{dict}, {owner}, {cg}, {mappings}, {kind}}}"), ""),
             (38, format!(r#"{{{dict}, {owner}, {cg}, "consumer_type": "x"}}"#), "'x' does not match '^[A-Z0-9_]+$'"),
             (12, format!(r#"{{"allocations": {{"RP": {{"resources": {{}}}}}}, {owner}}}"#), "{} should be non-empty"),
-            (12, format!(r#"{{"allocations": {{"RP": {{"resources": {{"VCPU": 0}}}}}}, {owner}}}"#), "0 is less than the minimum of 1"),
+            (
+                12,
+                format!(r#"{{"allocations": {{"RP": {{"resources": {{"VCPU": 0}}}}}}, {owner}}}"#),
+                "0 is less than the minimum of 1",
+            ),
         ] {
             assert_eq!(told(put(version(minor)), &body), expected, "1.{minor} {body}");
         }

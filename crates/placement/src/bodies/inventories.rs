@@ -73,7 +73,8 @@ pub fn inventory(record: &Json) -> Inventory {
 /// will be looked at (document 51 section 19 no. 13).
 pub fn inventories(body: &Json) -> Vec<(ClassName, Inventory)> {
     let records = body.get("inventories").map(Json::members).unwrap_or_default();
-    let valid = |name: &str, record| if (Pattern::NAME.matches)(name) { inventory(record) } else { inventory(&Json::Null) };
+    let valid =
+        |name: &str, record| if (Pattern::NAME.matches)(name) { inventory(record) } else { inventory(&Json::Null) };
     records.iter().map(|(name, record)| (ClassName::new(name), valid(name, record))).collect()
 }
 

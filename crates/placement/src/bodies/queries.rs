@@ -7,11 +7,31 @@ use super::{Lazy, text};
 use crate::json::Json;
 use crate::ledger::{KindFilter, UsageQuestion};
 use crate::protocol::problem::Problem;
-use crate::reads::TraitFilter;
 use crate::schema::{Pattern, Schema};
 
+/// Filters of GET `/traits`; all must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TraitFilter {
+    /// One of these.
+    names: Option<Vec<String>>,
+    /// Begins with this.
+    prefix: Option<String>,
+    /// Whether at least one provider has it.
+    associated: Option<bool>,
+}
+
+impl TraitFilter {
+    /// Whether a trait passes.
+    pub fn passes(&self, name: &str, has_holders: bool) -> bool {
+        self.names.as_ref().is_none_or(|names| names.iter().any(|one| one == name))
+            && self.prefix.as_ref().is_none_or(|prefix| name.starts_with(prefix))
+            && self.associated.is_none_or(|wanted| wanted == has_holders)
+    }
+}
+
 /// GET `/traits`.
-pub static TRAITS: Lazy = Lazy::new(|| Schema::object().with("name", Schema::text()).with("associated", Schema::text()));
+pub static TRAITS: Lazy =
+    Lazy::new(|| Schema::object().with("name", Schema::text()).with("associated", Schema::text()));
 
 static USAGES: Lazy = Lazy::new(usages);
 static USAGES_WITH_KIND: Lazy =

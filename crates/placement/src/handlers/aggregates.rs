@@ -4,7 +4,7 @@ use berth_placement_model::{Command, Version};
 use serde::Serialize;
 
 use super::call::Call;
-use super::{provider, untold, write};
+use super::{known, provider, untold, write};
 use crate::answer::{Age, Answer};
 use crate::api::Api;
 use crate::bodies::aggregates::{read, schema};
@@ -18,13 +18,13 @@ struct Shape {
 }
 
 pub async fn show(api: &Api, call: &Call) -> Result<Answer, Problem> {
-    let state = provider(api, call, "").await?.state;
+    let state = provider(api, call, "").await?;
     let aggregates = state.aggregates.into_iter().map(|aggregate| aggregate.sent).collect();
     Ok(shown(aggregates, state.generation, call.version))
 }
 
 pub async fn set(api: &Api, call: &Call) -> Result<Answer, Problem> {
-    let provider = provider(api, call, "").await?.state.uuid;
+    let provider = known(api, call).await?;
     let (aggregates, generation) = read(&call.json(schema(call.version))?, call.version);
     let command = Command::SetAggregates { provider, generation, aggregates: aggregates.clone() };
     let state = write(api, call, command).await?.provider.ok_or_else(untold)?;

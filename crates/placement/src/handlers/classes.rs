@@ -5,7 +5,7 @@ use berth_placement_model::{ClassName, Command, Outcome};
 use serde::Serialize;
 
 use super::call::{Call, agrees};
-use super::{view, write};
+use super::{model, write};
 use crate::answer::{Age, Answer};
 use crate::api::Api;
 use crate::bodies::names::{CLASS, body_with, class};
@@ -21,15 +21,17 @@ struct All {
 }
 
 pub async fn list(api: &Api, call: &Call) -> Result<Answer, Problem> {
-    let classes = view(api, call).await?.classes();
-    let age = Age::newest(classes.iter().map(|class| class.modified));
-    Ok(Answer::json(&All { resource_classes: classes.iter().map(|class| shapes::class(&class.name)).collect() }, age))
+    let model = model(api, call).await?;
+    let classes = model.all_classes();
+    let age = Age::newest(classes.iter().map(|class| class.1.modified));
+    Ok(Answer::json(&All { resource_classes: classes.iter().map(|class| shapes::class(class.0)).collect() }, age))
 }
 
 pub async fn show(api: &Api, call: &Call) -> Result<Answer, Problem> {
-    let found = view(api, call).await?.class(&call.key);
-    let found = found.ok_or_else(|| Problem::not_found(format!("No such resource class {}.", call.key)))?;
-    Ok(Answer::json(&shapes::class(&found.name), Age::newest([found.modified])))
+    let name = ClassName::new(&call.key);
+    let found = model(api, call).await?.class(&name);
+    let found = found.ok_or_else(|| Problem::not_found(format!("No such resource class {name}.")))?;
+    Ok(Answer::json(&shapes::class(&name), Age::newest([found.modified])))
 }
 
 pub async fn create(api: &Api, call: &Call) -> Result<Answer, Problem> {

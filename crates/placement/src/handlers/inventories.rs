@@ -5,7 +5,7 @@ use berth_placement_model::{Command, ProviderState};
 use jiff::Timestamp;
 
 use super::call::Call;
-use super::{again, provider, untold, write};
+use super::{again, known, provider, untold, write};
 use crate::answer::{Age, Answer};
 use crate::api::Api;
 use crate::bodies::inventories::{ALL, generation, inventories, reserved_rule};
@@ -13,11 +13,11 @@ use crate::protocol::problem::Problem;
 use crate::shapes::{Records, record};
 
 pub async fn list(api: &Api, call: &Call) -> Result<Answer, Problem> {
-    Ok(shown(&provider(api, call, &again(&call.key, " : ")).await?.state))
+    Ok(shown(&provider(api, call, &again(&call.key, " : ")).await?))
 }
 
 pub async fn set(api: &Api, call: &Call) -> Result<Answer, Problem> {
-    let provider = provider(api, call, "").await?.state.uuid;
+    let provider = known(api, call).await?;
     let body = call.json(&ALL)?;
     let command = Command::SetInventories {
         provider,
@@ -37,7 +37,8 @@ fn shown(state: &ProviderState) -> Answer {
     let inventories = state.inventories.iter().map(|(class, held)| (class.to_string(), record(&held.inventory, None)));
     let all = Records { resource_provider_generation: state.generation, inventories: inventories.collect() };
     // Without inventories nothing has an age (document 51 section 1.3).
-    let age = if state.inventories.is_empty() { Age::Unknown } else { Age::newest(state.inventories.values().map(modified)) };
+    let age =
+        if state.inventories.is_empty() { Age::Unknown } else { Age::newest(state.inventories.values().map(modified)) };
     Answer::json(&all, age)
 }
 

@@ -5,7 +5,7 @@ use berth_placement_model::{ClassName, Command, ProviderState};
 
 use super::call::Call;
 use super::inventories::modified;
-use super::{again, provider, untold, write};
+use super::{again, known, provider, untold, write};
 use crate::answer::{Age, Answer};
 use crate::api::Api;
 use crate::bodies::inventories::{ADDED, ONE, class, generation, inventory, reserved_rule};
@@ -13,13 +13,13 @@ use crate::protocol::problem::Problem;
 use crate::shapes::{provider_path, record};
 
 pub async fn show(api: &Api, call: &Call) -> Result<Answer, Problem> {
-    let state = provider(api, call, &again(&call.key, " : ")).await?.state;
+    let state = provider(api, call, &again(&call.key, " : ")).await?;
     let none = || Problem::not_found(format!("No inventory of class {} for {}", call.name, call.key));
     shown(&state, &ClassName::new(&call.name)).ok_or_else(none)
 }
 
 pub async fn create(api: &Api, call: &Call) -> Result<Answer, Problem> {
-    let provider = provider(api, call, "").await?.state.uuid;
+    let provider = known(api, call).await?;
     let body = call.json(&ADDED)?;
     let class = class(&body);
     let url = call.url(&format!("{}/inventories/{class}", provider_path(provider.as_str())));
@@ -31,7 +31,7 @@ pub async fn create(api: &Api, call: &Call) -> Result<Answer, Problem> {
 }
 
 pub async fn set(api: &Api, call: &Call) -> Result<Answer, Problem> {
-    let provider = provider(api, call, "").await?.state.uuid;
+    let provider = known(api, call).await?;
     let body = call.json(&ONE)?;
     let class = ClassName::new(&call.name);
     let command = Command::SetInventory {

@@ -3,17 +3,18 @@
 
 use axum::http::StatusCode;
 use berth_placement_model::command::Parent;
-use berth_placement_model::{Command, Key};
+use berth_placement_model::model::Provider;
+use berth_placement_model::{Command, Key, parse};
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::call::Call;
-use super::{no_provider, provider, untold, view, write};
+use super::{known, model, no_provider, untold, write};
 use crate::answer::{Age, Answer};
 use crate::api::Api;
 use crate::bodies::providers::{creation, read, update as update_schema};
 use crate::ledger::Written;
 use crate::protocol::problem::Problem;
-use crate::reads::{Detailed, Listed};
 use crate::shapes;
 
 /// From this version on POST shows what it has created.
@@ -27,14 +28,22 @@ struct All {
 }
 
 pub async fn list(api: &Api, call: &Call) -> Result<Answer, Problem> {
-    let found = view(api, call).await?.providers(&call.query, call.version)?;
-    let age = Age::newest(found.iter().map(|provider| Some(provider.modified)));
-    let shapes = found.iter().map(|provider| shapes::provider(provider, call.version));
+    let question = parse::providers(&call.query, call.version)?;
+    let model = model(api, call).await?;
+    let found = model.list(&question)?;
+    let age = Age::newest(found.iter().map(|provider| Some(modified(*provider))));
+    let shapes = found.iter().map(|provider| shapes::provider(*provider, call.version));
     Ok(Answer::json(&All { resource_providers: shapes.collect() }, age))
 }
 
 pub async fn show(api: &Api, call: &Call) -> Result<Answer, Problem> {
-    Ok(shown(&provider(api, call, "").await?.listed(), call))
+    let model = model(api, call).await?;
+    let found = model.provider(&call.key()).ok_or_else(|| no_provider(&call.key, ""))?;
+    Ok(Answer::json(&shapes::provider(found, call.version), Age::Since(modified(found))))
+}
+
+fn modified(provider: Provider<'_>) -> Timestamp {
+    provider.updated_at().unwrap_or(provider.created_at())
 }
 
 pub async fn create(api: &Api, call: &Call) -> Result<Answer, Problem> {
@@ -46,16 +55,16 @@ pub async fn create(api: &Api, call: &Call) -> Result<Answer, Problem> {
     if !call.version.has(SHOWN) {
         return Ok(Answer::empty(StatusCode::CREATED).at(url));
     }
-    Ok(shown(&named(api, call, written).await?, call).at(url))
+    Ok(shown(api, call, written).await?.at(url))
 }
 
 pub async fn update(api: &Api, call: &Call) -> Result<Answer, Problem> {
-    let uuid = provider(api, call, "").await?.state.uuid;
+    let uuid = known(api, call).await?;
     let described = read(&call.json(update_schema(call.version))?);
     let reparents = call.version.has(REPARENTING);
     let command = Command::UpdateProvider { uuid, name: described.name, parent: described.parent, reparents };
     let written = write(api, call, command).await?;
-    Ok(shown(&named(api, call, written).await?, call))
+    shown(api, call, written).await
 }
 
 pub async fn delete(api: &Api, call: &Call) -> Result<Answer, Problem> {
@@ -63,16 +72,13 @@ pub async fn delete(api: &Api, call: &Call) -> Result<Answer, Problem> {
     Ok(Answer::nothing())
 }
 
-fn shown(provider: &Listed, call: &Call) -> Answer {
-    Answer::json(&shapes::provider(provider, call.version), Age::Since(provider.modified))
-}
-
 /// A provider that was written, with the UUIDs of its parent and root.
-async fn named(api: &Api, call: &Call, written: Written) -> Result<Listed, Problem> {
+async fn shown(api: &Api, call: &Call, written: Written) -> Result<Answer, Problem> {
     let state = written.provider.ok_or_else(untold)?;
-    let view = view(api, call).await?;
-    let parent = state.parent.and_then(|id| view.uuid(id));
-    // Somebody may have deleted the root meanwhile, which is only possible after this provider.
-    let root = view.uuid(state.root).ok_or_else(|| no_provider(state.uuid.as_str(), ""))?;
-    Ok(Detailed { state: (*state).clone(), parent, root }.listed())
+    let model = model(api, call).await?;
+    let uuid = |id| model.by_number(id).map(|provider| provider.uuid().clone());
+    // The root is only missing if somebody has deleted the provider meanwhile.
+    let (parent, root) = (state.parent.and_then(uuid), uuid(state.root).unwrap_or_else(|| state.uuid.clone()));
+    let shape = shapes::provider_of(&state.uuid, &state.name, state.generation, parent, &root, call.version);
+    Ok(Answer::json(&shape, Age::Since(state.updated_at.unwrap_or(state.created_at))))
 }

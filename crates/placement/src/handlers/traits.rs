@@ -5,7 +5,7 @@ use berth_placement_model::{Command, Outcome, TraitName};
 use serde::Serialize;
 
 use super::call::Call;
-use super::{view, write};
+use super::{model, write};
 use crate::answer::{Age, Answer};
 use crate::api::Api;
 use crate::bodies::names::is_custom_trait;
@@ -22,13 +22,15 @@ struct All<'a> {
 
 pub async fn list(api: &Api, call: &Call) -> Result<Answer, Problem> {
     let filter = trait_filter(&call.parameters(&TRAITS)?)?;
-    let found = view(api, call).await?.traits(&filter);
-    let age = Age::newest(found.iter().map(|one| one.modified));
-    Ok(Answer::json(&All { traits: found.iter().map(|one| one.name.as_str()).collect() }, age))
+    let model = model(api, call).await?;
+    let passes = |(name, _, held): &(&TraitName, _, bool)| filter.passes(name.as_str(), *held);
+    let found: Vec<_> = model.all_traits().into_iter().filter(passes).collect();
+    let age = Age::newest(found.iter().map(|one| one.1.modified));
+    Ok(Answer::json(&All { traits: found.iter().map(|one| one.0.as_str()).collect() }, age))
 }
 
 pub async fn show(api: &Api, call: &Call) -> Result<Answer, Problem> {
-    let found = view(api, call).await?.named_trait(&call.key);
+    let found = model(api, call).await?.a_trait(&TraitName::new(&call.key));
     let found = found.ok_or_else(|| Problem::not_found(format!("No such trait(s): {}.", call.key)))?;
     Ok(Answer::nothing().aged(Age::newest([found.modified])))
 }
@@ -37,9 +39,10 @@ pub async fn put(api: &Api, call: &Call) -> Result<Answer, Problem> {
     if !is_custom_trait(&call.key) {
         return Err(Problem::invalid(INVALID));
     }
-    let written = write(api, call, Command::EnsureTrait { name: TraitName::new(&call.key) }).await?;
+    let name = TraitName::new(&call.key);
+    let written = write(api, call, Command::EnsureTrait { name: name.clone() }).await?;
     let created = written.outcome == Outcome::Created;
-    let age = match view(api, call).await?.named_trait(&call.key) {
+    let age = match model(api, call).await?.a_trait(&name) {
         Some(found) if !created => Age::newest([found.modified]),
         _ => Age::New,
     };

@@ -25,7 +25,7 @@ struct OfProvider {
 }
 
 pub async fn of_provider(api: &Api, call: &Call) -> Result<Answer, Problem> {
-    let state = provider(api, call, &again(&call.key, ": ")).await?.state;
+    let state = provider(api, call, &again(&call.key, ": ")).await?;
     let usages = state.inventories.into_iter().map(|(class, held)| (class, held.used)).collect();
     let usages = OfProvider { resource_provider_generation: state.generation, usages: Amounts(usages) };
     Ok(Answer::json(&usages, Age::New))

@@ -32,7 +32,8 @@ pub fn read(text: &str) -> Result<BTreeMap<String, Check>, PolicyError> {
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(BTreeMap::new());
     }
-    let texts: BTreeMap<String, String> = serde_saphyr::from_str(text).map_err(|error| PolicyError::Form(error.to_string()))?;
+    let texts: BTreeMap<String, String> =
+        serde_saphyr::from_str(text).map_err(|error| PolicyError::Form(error.to_string()))?;
     let rule = |(name, text): (String, String)| match parse(&text) {
         Ok(check) => Ok((name, check)),
         Err(cause) => Err(PolicyError::Rule { name, cause }),
@@ -64,7 +65,8 @@ fn references(check: &Check) -> Vec<&str> {
 /// A rule that refers to itself could not be judged.
 pub fn refuse_circles(rules: &BTreeMap<String, Check>) -> Result<(), PolicyError> {
     // A rule is settled once all that it refers to is: what is left over goes round in circles.
-    let mut left: BTreeMap<&str, Vec<&str>> = rules.iter().map(|(name, check)| (name.as_str(), references(check))).collect();
+    let mut left: BTreeMap<&str, Vec<&str>> =
+        rules.iter().map(|(name, check)| (name.as_str(), references(check))).collect();
     loop {
         let settled: Vec<&str> =
             left.iter().filter(|(_, to)| !to.iter().any(|to| left.contains_key(to))).map(|(name, _)| *name).collect();
@@ -87,7 +89,10 @@ mod tests {
             ("a: [b]", "no map of rule names"),
             ("a: role:x or", "rule \"a\" of the policy file cannot be read: something is missing"),
             ("a: rule:b\nb: rule:c or role:x\nc: not rule:a", "refers to itself"),
-            ("admin_or_service_api: rule:placement:usages\nplacement:usages: rule:admin_or_service_api", "refers to itself"),
+            (
+                "admin_or_service_api: rule:placement:usages\nplacement:usages: rule:admin_or_service_api",
+                "refers to itself",
+            ),
         ] {
             let told = Policies::defaults(true).with_file(text).unwrap_err().to_string();
             assert!(told.contains(expected), "{text}: {told}");

@@ -87,11 +87,17 @@ mod tests {
     #[test]
     fn document_51_section_18_tokens() {
         let admin = caller(&[("x-auth-token", "admin")]).unwrap();
-        assert_eq!((admin.user.as_str(), admin.project.as_deref(), &admin.roles[..]), ("admin", Some("admin"), &["admin".to_owned()][..]));
+        assert_eq!(
+            (admin.user.as_str(), admin.project.as_deref(), &admin.roles[..]),
+            ("admin", Some("admin"), &["admin".to_owned()][..])
+        );
         let user = caller(&[("x-auth-token", "user:p1")]).unwrap();
         assert_eq!((user.project.as_deref(), user.roles.len(), user.of_system), (Some("p1"), 0, false));
         let roles = caller(&[("x-auth-token", "admin"), ("x-roles", "reader,member"), ("x-project-id", "p2")]).unwrap();
-        assert_eq!((roles.project.as_deref(), roles.roles), (Some("p2"), vec!["reader".to_owned(), "member".to_owned()]));
+        assert_eq!(
+            (roles.project.as_deref(), roles.roles),
+            (Some("p2"), vec!["reader".to_owned(), "member".to_owned()])
+        );
         let system = caller(&[("x-auth-token", "u"), ("openstack-system-scope", "all")]).unwrap();
         assert_eq!((system.project, system.of_system), (None, true));
         assert_eq!(caller(&[]).or(caller(&[("x-auth-token", "")])), None);

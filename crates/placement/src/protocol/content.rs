@@ -79,7 +79,10 @@ mod tests {
     fn document_51_section_1_5_media_types() {
         let told = |kind| require_json(&headers(None, kind)).err().map(|problem| problem.text);
         assert_eq!(told(Some("application/json; charset=utf-8")), None);
-        assert_eq!(told(Some("text/plain")).unwrap(), "The media type text/plain is not supported, use application/json");
+        assert_eq!(
+            told(Some("text/plain")).unwrap(),
+            "The media type text/plain is not supported, use application/json"
+        );
         assert_eq!(told(None).unwrap(), "The media type None is not supported, use application/json");
     }
 }

@@ -67,7 +67,9 @@ impl Cors {
         let wanted = headers.get(ACCESS_CONTROL_REQUEST_HEADERS).map_or(Some(""), |value| value.to_str().ok());
         let wanted = wanted.unwrap_or("\0").split(',').map(|name| name.trim().to_ascii_lowercase());
         let known = |name: String| name.is_empty() || SIMPLE.contains(&name.as_str()) || self.headers.contains(&name);
-        self.origin(headers).is_some() && method.is_some_and(|method| METHODS.contains(&method)) && wanted.map(known).all(|known| known)
+        self.origin(headers).is_some()
+            && method.is_some_and(|method| METHODS.contains(&method))
+            && wanted.map(known).all(|known| known)
     }
 }
 
@@ -91,7 +93,8 @@ mod tests {
 
     #[test]
     fn document_51_section_16_cors_preflights_and_simple_requests() {
-        let cors = Cors::new(vec!["http://valid.example.com".to_owned()], &["OpenStack-API-Version".to_owned()]).unwrap();
+        let cors =
+            Cors::new(vec!["http://valid.example.com".to_owned()], &["OpenStack-API-Version".to_owned()]).unwrap();
         let good = asked("http://valid.example.com", "openstack-api-version");
         let answer = cors.preflight(&Method::OPTIONS, &good).unwrap();
         assert_eq!(answer.headers()[ACCESS_CONTROL_ALLOW_ORIGIN], "http://valid.example.com");

@@ -17,7 +17,7 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// What a server says in place of hyper; give it to `berth_http::Server::with_refused`.
 pub fn refused(api: Router) -> Refused {
-    std::sync::Arc::new(move |head| {
+    std::sync::Arc::new(move |head: &[u8]| {
         let request = request(head)?;
         content::check(request.headers()).err()?;
         // Whoever has to wait to know the caller (Keystone) says nothing here: hyper's own words stay.

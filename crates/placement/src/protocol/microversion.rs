@@ -38,7 +38,8 @@ fn ours(element: &str) -> Option<&str> {
 }
 
 fn numbered(text: &str) -> Result<Version, Problem> {
-    let wrong = |cause: &str| Problem::invalid(format!("Invalid microversion: invalid version string: {text}; {cause}"));
+    let wrong =
+        |cause: &str| Problem::invalid(format!("Invalid microversion: invalid version string: {text}; {cause}"));
     let parts: Vec<&str> = text.split('.').collect();
     let [major, minor] = parts[..] else {
         return Err(wrong("two numbers with a dot between them are expected"));
@@ -65,7 +66,9 @@ mod tests {
         for value in values {
             headers.append(OPENSTACK_API_VERSION, HeaderValue::from_str(value).unwrap());
         }
-        version(&headers).map(|version| version.to_string()).map_err(|problem| format!("{} {}", problem.status.as_u16(), problem.text))
+        version(&headers)
+            .map(|version| version.to_string())
+            .map_err(|problem| format!("{} {}", problem.status.as_u16(), problem.text))
     }
 
     #[test]

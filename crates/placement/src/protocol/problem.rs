@@ -121,7 +121,9 @@ impl Problem {
     fn html(&self, told: &Told<'_>) -> String {
         let line = self.line();
         let detail = escaped(&self.detail(told)).replace("\n\n", "<br /><br />\n");
-        format!("<html>\n <head>\n  <title>{line}</title>\n </head>\n <body>\n  <h1>{line}</h1>\n  {detail}\n </body>\n</html>")
+        format!(
+            "<html>\n <head>\n  <title>{line}</title>\n </head>\n <body>\n  <h1>{line}</h1>\n  {detail}\n </body>\n</html>"
+        )
     }
 
     fn plain(&self, told: &Told<'_>) -> String {
@@ -142,17 +144,22 @@ impl Problem {
 
     fn detail(&self, told: &Told<'_>) -> String {
         let message = on_one_line(&self.text);
-        let header = |name| {
-            let value: Option<&HeaderValue> = told.headers.get(name);
+        let header = |name: &str| {
+            let value = told.headers.get(name);
             value.map_or("None".into(), |value| on_one_line(&String::from_utf8_lossy(value.as_bytes())))
         };
         match self.status.as_u16() {
             405 => format!("The method {} is not allowed for this resource. \n\n {message}", told.method),
             406 => {
                 let kind = header("accept");
-                format!("The resource could not be generated that was acceptable to your browser (content of type {kind}. \n\n {message}")
+                format!(
+                    "The resource could not be generated that was acceptable to your browser (content of type {kind}. \n\n {message}"
+                )
             }
-            415 => format!("The request media type {} is not supported by this server. \n\n {message}", header("content-type")),
+            415 => format!(
+                "The request media type {} is not supported by this server. \n\n {message}",
+                header("content-type")
+            ),
             _ => format!("{}\n\n {message}  ", self.sentence()),
         }
     }
@@ -221,8 +228,12 @@ mod tests {
             headers.insert("accept", HeaderValue::from_static(accept));
         }
         let id = RequestId::random();
-        let told =
-            Told { id: &id, headers: &headers, method: "POST", version: version.map(|minor| Version::new(minor).unwrap()) };
+        let told = Told {
+            id: &id,
+            headers: &headers,
+            method: "POST",
+            version: version.map(|minor| Version::new(minor).unwrap()),
+        };
         let (parts, body) = problem.answer(&told).into_parts();
         let body = futures::executor::block_on(axum::body::to_bytes(body, 10_000)).unwrap();
         (parts.headers, String::from_utf8(body.to_vec()).unwrap().replace(id.as_str(), "req-x"))

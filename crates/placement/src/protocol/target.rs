@@ -12,7 +12,7 @@ fn decode(text: &str, plus: bool) -> Vec<u8> {
         let escape = if byte == b'%' { hex(ahead.next()).zip(hex(ahead.next())) } else { None };
         match escape {
             Some((high, low)) => {
-                out.push(high << 4 | low);
+                out.push((high << 4) | low);
                 bytes = ahead;
             }
             None if plus && byte == b'+' => out.push(b' '),

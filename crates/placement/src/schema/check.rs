@@ -147,7 +147,8 @@ mod tests {
     use crate::{json::read, schema::Pattern};
 
     fn told(json: &str, schema: &Schema) -> String {
-        check(&read(json.as_bytes()).unwrap(), schema).map_or_else(|complaint| complaint.to_string(), |()| String::new())
+        check(&read(json.as_bytes()).unwrap(), schema)
+            .map_or_else(|complaint| complaint.to_string(), |()| String::new())
     }
 
     fn message(json: &str, schema: &Schema) -> String {
@@ -157,13 +158,20 @@ mod tests {
     /// The table of messages.
     #[test]
     fn document_51_section_1_7_messages() {
-        let object = Schema::object().requires("name", Schema::text()).with("n", Schema::integer().at_least(1).at_most(2.0, "2"));
+        let object = Schema::object()
+            .requires("name", Schema::text())
+            .with("n", Schema::integer().at_least(1).at_most(2.0, "2"));
         let pattern = Schema::text().like(Pattern::CUSTOM).up_to(9);
-        let keys = Schema::object().matching(Pattern::NAME, Schema::integer()).matching(Pattern::KEY, Schema::integer());
+        let keys =
+            Schema::object().matching(Pattern::NAME, Schema::integer()).matching(Pattern::KEY, Schema::integer());
         for (json, schema, expected) in [
             ("{}", &object, "'name' is a required property"),
             (r#"{"name": "a", "x": 1}"#, &object, "Additional properties are not allowed ('x' was unexpected)"),
-            (r#"{"name": "a", "x": 1, "y": 1}"#, &object, "Additional properties are not allowed ('x', 'y' were unexpected)"),
+            (
+                r#"{"name": "a", "x": 1, "y": 1}"#,
+                &object,
+                "Additional properties are not allowed ('x', 'y' were unexpected)",
+            ),
             (r#"{"k": 1}"#, &keys, "'k' does not match any of the regexes: '^[0-9a-fA-F-]{36}$', '^[A-Z0-9_]+$'"),
             (r#"{"name": "a", "n": "x"}"#, &object, "'x' is not of type 'integer'"),
             (r#"{"name": "a", "n": true}"#, &object, "True is not of type 'integer'"),
@@ -193,13 +201,19 @@ mod tests {
         let record = Schema::object().with("total", Schema::integer().at_least(1));
         let all = Schema::object().with("inventories", Schema::object().matching(Pattern::NAME, record));
         let told = told(r#"{"inventories": {"VCPU": {"total": 0}}}"#, &all);
-        assert!(told.contains("in schema['properties']['inventories']['patternProperties']['^[A-Z0-9_]+$']['properties']['total']:"), "{told}");
+        assert!(
+            told.contains(
+                "in schema['properties']['inventories']['patternProperties']['^[A-Z0-9_]+$']['properties']['total']:"
+            ),
+            "{told}"
+        );
         assert!(told.contains("On instance['inventories']['VCPU']['total']:"), "{told}");
     }
 
     #[test]
     fn the_violation_nearest_to_the_top_is_told() {
-        let deep = Schema::object().with("a", Schema::object().with("b", Schema::integer())).requires("z", Schema::text());
+        let deep =
+            Schema::object().with("a", Schema::object().with("b", Schema::integer())).requires("z", Schema::text());
         assert_eq!(message(r#"{"a": {"b": "x"}}"#, &deep), "'z' is a required property");
         assert_eq!(message(r#"{"a": {"b": "x"}, "z": 1}"#, &deep), "1 is not of type 'string'");
     }

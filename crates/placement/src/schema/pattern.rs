@@ -52,7 +52,11 @@ mod tests {
         let cases: [(Pattern, &[&str], &[&str]); 5] = [
             (Pattern::NAME, &["VCPU", "A_1", "_"], &["", "vcpu", "VCPU\n", "Ä"]),
             (Pattern::CUSTOM, &["CUSTOM_A", "CUSTOM_1"], &["CUSTOM_", "VCPU", "XCUSTOM_A", "CUSTOM_A\n", "CUSTOM_a"]),
-            (Pattern::KEY, &["6b1e5f3a-0000-4000-8000-00000000ABCD"], &["6b1e5f3a", "", "x6b1e5f3a-0000-4000-8000-00000000ab"]),
+            (
+                Pattern::KEY,
+                &["6b1e5f3a-0000-4000-8000-00000000ABCD"],
+                &["6b1e5f3a", "", "x6b1e5f3a-0000-4000-8000-00000000ab"],
+            ),
             (Pattern::SUFFIX, &["_A", "1", "ä1"], &["", "ä", " "]),
             (Pattern::KIND, &["INSTANCE", "all", "allx", "unknown"], &["", "unknownx", "instance"]),
         ];
