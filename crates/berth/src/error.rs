@@ -31,9 +31,9 @@ pub enum Error {
     NoServer {
         /// Where it was looked for.
         address: String,
-        /// What happened.
+        /// What the system said.
         #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
+        source: io::Error,
     },
     /// A listener.
     #[error(transparent)]

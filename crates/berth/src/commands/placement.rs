@@ -1,7 +1,7 @@
 //! `berth placement`: from flags to a server of the Placement API, to a copy of its ledger, or to a question to a server
 //! that runs. Flags count more than the configuration; what is served is up to `berth_placement`.
 
-use std::{future::Future, path::Path, sync::Arc, time::Duration};
+use std::{future::Future, io, path::Path, sync::Arc, time::Duration};
 
 use berth_http::Address;
 use berth_placement::{
@@ -20,6 +20,11 @@ use berth_telemetry::{
     shutdown,
 };
 use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
 
 use super::{counted, output};
 use crate::{
@@ -124,14 +129,13 @@ fn policies(enforce_new_defaults: bool, file: Option<&Path>) -> Result<Policies,
 
 /// Asks the server at the address of its metrics.
 async fn check(address: Address) -> Result<(), Error> {
-    let host = Address { host: Some(address.host.unwrap_or_else(|| "127.0.0.1".to_owned())), port: address.port };
-    let failed = |source: reqwest::Error| Error::NoServer { address: host.to_string(), source: source.into() };
-    let client = reqwest::Client::builder().no_proxy().timeout(CHECK).build();
-    let client = client.map_err(|source| Error::Client { source: source.into() })?;
-    let answer = client.get(format!("http://{host}/check")).send().await.map_err(failed)?;
-    let text = answer.text().await.map_err(failed)?;
-    let answer: Value = serde_json::from_str(&text)
-        .map_err(|_| Error::Wrong(format!("{host} is no server of the Placement API; give its --metrics-listen")))?;
+    let address = Address { host: Some(address.host.unwrap_or_else(|| "127.0.0.1".to_owned())), ..address };
+    let asked = timeout(CHECK, asked(&address)).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+    let answer = asked.map_err(|source| Error::NoServer { address: address.to_string(), source })?;
+    // One answer on a connection that is closed: what follows its head is the body.
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    let answer: Value = serde_json::from_str(body)
+        .map_err(|_| Error::Wrong(format!("{address} is no server of the Placement API; give its --metrics-listen")))?;
     if let Some(why) = answer.get("error").and_then(Value::as_str) {
         return Err(Error::Wrong(why.to_owned()));
     }
@@ -142,4 +146,12 @@ async fn check(address: Address) -> Result<(), Error> {
     }
     output::print(&lines.iter().map(|line| format!("{line}\n")).collect::<String>())?;
     Err(Error::Wrong(counted(lines.len(), "difference")))
+}
+
+async fn asked(address: &Address) -> io::Result<String> {
+    let mut stream = TcpStream::connect(address.to_string()).await?;
+    stream.write_all(format!("GET /check HTTP/1.0\r\nHost: {address}\r\n\r\n").as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    Ok(answer)
 }

@@ -63,7 +63,7 @@ pub(super) fn changed(before: &Model, news: News) -> Model {
 
 /// The model of a whole database.
 pub(super) fn model_of(contents: Contents) -> Model {
-    let mut model = Model::new(standard::CLASSES, standard::TRAITS);
+    let mut model = Model::new(&standard::CLASSES, &standard::TRAITS);
     set_names(&mut model, contents.names);
     for provider in contents.providers {
         model.put(&provider);
