@@ -22,17 +22,19 @@ pub(super) async fn load(
     depth: Depth,
 ) -> Result<Facts> {
     let mut facts = Facts::default();
-    if matches!(command, Command::RenameClass { .. }) {
-        // It changes rows of every provider, also of those that get such an inventory meanwhile.
-        sqlx::query("LOCK TABLE providers IN EXCLUSIVE MODE").execute(&mut *connection).await?;
-    }
+    let renames = matches!(command, Command::RenameClass { .. });
     if wants.trees {
         sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(TREE_LOCK).execute(&mut *connection).await?;
     }
     if depth == Depth::Whole {
-        lock_names(connection, wants, &mut facts).await?;
+        let strength = if wants.uses || renames { "UPDATE" } else { "KEY SHARE" };
+        lock_names(connection, wants, strength, &mut facts).await?;
     } else {
         read_classes(connection, &wants.classes, &mut facts).await?;
+    }
+    if renames {
+        // It changes rows of every provider, also of those that get such an inventory meanwhile.
+        sqlx::query("LOCK TABLE providers IN EXCLUSIVE MODE").execute(&mut *connection).await?;
     }
     let left = consumers(connection, wants, &mut facts).await?;
     let ids = lock_providers(connection, wants, &left).await?;
@@ -44,9 +46,8 @@ pub(super) async fn load(
     Ok(facts)
 }
 
-/// Whoever asks who uses a name wants to delete it.
-async fn lock_names(connection: &mut PgConnection, wants: &Wants, facts: &mut Facts) -> Result<()> {
-    let strength = if wants.uses { "UPDATE" } else { "KEY SHARE" };
+/// Names stay while somebody uses them; whoever asks who uses a name wants to delete it.
+async fn lock_names(connection: &mut PgConnection, wants: &Wants, strength: &str, facts: &mut Facts) -> Result<()> {
     if !wants.classes.is_empty() {
         let lock = format!("SELECT name, id FROM classes WHERE name = ANY($1) ORDER BY name FOR {strength}");
         let rows = sqlx::query(&lock).bind(texts(&wants.classes)).fetch_all(&mut *connection).await?;
