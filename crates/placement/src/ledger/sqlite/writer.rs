@@ -52,7 +52,7 @@ pub(super) struct Writer {
     pub clock: Arc<dyn Clock>,
     pub metrics: LedgerMetrics,
     pub runtime: Handle,
-    /// Given back when the connection is closed, because fields are dropped in their order.
+    /// Given back when the connection is closed.
     pub lock: Option<Lock>,
     /// Tells that the thread has ended, however that came.
     pub ended: DropGuard,
@@ -62,7 +62,10 @@ impl Writer {
     /// Builds the model, then writes until it is told to end or nobody is left who could ask.
     pub fn run(mut self, queue: &Receiver<Job>) {
         match contents::contents(&self.connection) {
-            Ok(contents) => self.shelf.place(Some(shelf::model_of(contents))),
+            Ok(contents) => {
+                self.shelf.place(Some(shelf::model_of(contents)));
+                self.metrics.rebuilt();
+            }
             Err(error) => {
                 tracing::error!(%error, "the model cannot be built from the database");
                 return;
@@ -73,6 +76,10 @@ impl Writer {
                 break;
             }
         }
+        let Self { connection, lock, ended, .. } = self;
+        drop(connection);
+        drop(lock);
+        drop(ended);
     }
 
     /// Does `first` and the writes that wait behind it. False when it is to end.
@@ -207,7 +214,9 @@ fn in_savepoint<T>(
         // What half a command has left must not be committed with the others.
         connection.execute_batch("ROLLBACK")?;
     }
-    end.and(done)
+    // The first thing that went wrong is what is told.
+    let done = done?;
+    end.map(|_| done)
 }
 
 /// Providers whose inventories are called otherwise now.
