@@ -1,0 +1,31 @@
+//! `docs/metrics.md` names every metric with its kind and labels, and no other.
+
+use std::collections::BTreeSet;
+
+use berth::assembly::OperatorMetrics;
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");
+
+/// ``| `name` | kind | `label`, `label` |`` as it begins a row of the page.
+fn rows_of_code() -> BTreeSet<String> {
+    let row = |metric: berth_telemetry::metrics::Metric| {
+        let labels: Vec<_> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
+        format!("| `{}` | {} | {} |", metric.name, format!("{:?}", metric.kind).to_lowercase(), labels.join(", "))
+    };
+    OperatorMetrics::all().unwrap().into_iter().map(row).collect()
+}
+
+fn rows_of_page() -> BTreeSet<String> {
+    let page = std::fs::read_to_string(PAGE).unwrap();
+    let rows = page.lines().filter(|line| line.starts_with("| `"));
+    rows.map(|line| line.splitn(5, '|').take(4).collect::<Vec<_>>().join("|") + "|").collect()
+}
+
+#[test]
+fn the_page_and_the_code_name_the_same_metrics() {
+    let (code, page) = (rows_of_code(), rows_of_page());
+    let missing: Vec<_> = code.difference(&page).collect();
+    let stale: Vec<_> = page.difference(&code).collect();
+    assert!(missing.is_empty(), "add to docs/metrics.md: {missing:#?}");
+    assert!(stale.is_empty(), "remove from docs/metrics.md: {stale:#?}");
+}
