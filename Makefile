@@ -31,14 +31,18 @@ check-tools:
 ensure-tools:
 	@hack/setup.sh check || hack/setup.sh install
 
+# What belongs together is built at once and the programs are started by themselves: built one by one they would have other
+# features, and most of the crates below them would be built again.
+TARGET = $(or $(CARGO_TARGET_DIR),target)
+
 .PHONY: run
 run: check-tools ## Show the operator at work on a real control plane, or two with CLUSTERS=2; ONCE=1 compares the end state and ends, UPDATE=1 writes it.
-	@$(CONTROL_PLANE) build
-	$(CARGO) build --locked -p berth -p berth-demo
-	$(CARGO) run --locked -q -p berth-demo -- $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(if $(ONCE),--once) $(if $(UPDATE),--update)
+	$(CARGO) build --locked -p berth -p berth-demo -p berth-control-plane
+	@$(TARGET)/debug/berth-control-plane build
+	@$(TARGET)/debug/berth-demo $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(if $(ONCE),--once) $(if $(UPDATE),--update)
 
 .PHONY: test
-test: ensure-tools ## Run all tests and the demonstration, and print the totals.
+test: ensure-tools ## Run all tests, the demonstrations among them, and print the totals.
 	@hack/test.sh
 
 .PHONY: placement-suite
@@ -71,13 +75,12 @@ docs: check-tools ## Write the API documentation of all crates.
 control-plane: check-tools ## Start a control plane, and say how to point kubectl at it.
 	@$(CONTROL_PLANE) up
 
-# Both are built at once and the programs are started by themselves: built one by one they would have other features.
-BENCH = $(or $(CARGO_TARGET_DIR),target)/release/berth-bench
+BENCH = $(TARGET)/release/berth-bench
 
 .PHONY: bench-build
 bench-build: check-tools
-	@$(CONTROL_PLANE) build
-	$(CARGO) build --locked --release -p berth -p berth-bench
+	$(CARGO) build --locked --release -p berth -p berth-bench -p berth-control-plane
+	@$(TARGET)/release/berth-control-plane build
 
 .PHONY: bench
 bench: bench-build ## Measure the figures of docs/performance.md; QUICK=1 in minutes, ONLY=scheduler,floor some of them.
