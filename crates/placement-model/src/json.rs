@@ -10,7 +10,8 @@ pub fn string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     for one in text.chars() {
         match one {
-            '"' | '\\' => out.extend([b'\\', one as u8]),
+            '"' => raw(out, "\\\""),
+            '\\' => raw(out, "\\\\"),
             '\0'..='\x1f' => raw(out, &format!("\\u{:04x}", u32::from(one))),
             _ => raw(out, one.encode_utf8(&mut [0; 4])),
         }

@@ -55,7 +55,7 @@ impl Tree {
 /// All providers, and the names of classes and traits.
 #[derive(Debug, Clone, Default)]
 pub struct Model {
-    records: Column<Option<Arc<Record>>>,
+    records: Column<Arc<Record>>,
     free: Arc<Vec<Slot>>,
     by_id: Sorted<ProviderId, Slot>,
     by_uuid: Sorted<Key, Slot>,
@@ -115,17 +115,16 @@ impl Model {
     pub fn put(&mut self, state: &ProviderState) {
         let slot = self.slot_for(state.id);
         let record = Record::new(self, state);
-        let old = self.records.get(slot.place()).cloned().flatten();
+        let old = self.records.get(slot.place()).cloned();
         self.reindex(slot, old.as_deref(), Some(&record));
-        if let Some(place) = self.records.get_mut(slot.place()) {
-            *place = Some(Arc::new(record));
-        }
+        self.records.set(slot.place(), Some(Arc::new(record)));
     }
 
     /// Forgets a provider.
     pub fn remove(&mut self, id: ProviderId) {
         let Some(slot) = self.by_id.remove(&id) else { return };
-        let old = self.records.get_mut(slot.place()).and_then(Option::take);
+        let old = self.records.get(slot.place()).cloned();
+        self.records.set(slot.place(), None);
         self.reindex(slot, old.as_deref(), None);
         Arc::make_mut(&mut self.free).push(slot);
     }
@@ -134,10 +133,7 @@ impl Model {
         if let Some(slot) = self.by_id.get(&id) {
             return *slot;
         }
-        let slot = Arc::make_mut(&mut self.free).pop().unwrap_or_else(|| {
-            self.records.push(None);
-            Slot::new(self.records.len() - 1)
-        });
+        let slot = Arc::make_mut(&mut self.free).pop().unwrap_or_else(|| Slot::new(self.records.add()));
         self.by_id.insert(id, slot);
         slot
     }
@@ -150,7 +146,8 @@ impl Model {
         self.traits.hold(slot, old.map_or(&[], |old| &old.traits), new.map_or(&[], |new| &new.traits));
         self.aggregates.hold(slot, old.map_or(&[], |old| &old.aggregates), new.map_or(&[], |new| &new.aggregates));
         if old.map(|old| &old.uuid) != new.map(|new| &new.uuid) {
-            if let Some(old) = old {
+            // Another provider may have the UUID by now: it was deleted and created again.
+            if let Some(old) = old.filter(|old| self.by_uuid.get(&old.uuid) == Some(&slot)) {
                 self.by_uuid.remove(&old.uuid);
             }
             if let Some(new) = new {
@@ -188,7 +185,7 @@ impl Model {
 /// What questions look things up with.
 impl Model {
     pub(crate) fn record(&self, slot: Slot) -> Option<&Record> {
-        self.records.get(slot.place())?.as_deref()
+        self.records.get(slot.place()).map(|record| &**record)
     }
 
     /// How many slots there are, used or not.

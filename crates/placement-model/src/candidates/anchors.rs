@@ -1,6 +1,8 @@
 //! The anchors at which requests are looked for, in their order (document 51 section 12.4). It decides which part of a question
 //! leaves the fewest of them; all that it leaves out cannot have a request.
 
+use std::borrow::Cow;
+
 use super::plan::Plan;
 use crate::{
     ProviderId,
@@ -21,43 +23,49 @@ pub fn anchors<'m>(plan: &Plan<'m>, shuffle: Option<u64>) -> Box<dyn Iterator<It
     }
 }
 
+/// Providers, in lists that the model or somebody else has.
+type Lists<'m> = Vec<Cow<'m, [Slot]>>;
+
 /// The shortest list of providers of which every request must have one, if it is much shorter than all.
-fn fewest<'m>(plan: &Plan<'m>) -> Option<Vec<Slot>> {
-    let model = plan.model;
-    let most = model.trees().len() / 4;
-    let mut best: Option<(usize, Vec<&'m [Slot]>)> = None;
-    let mut offer = |lists: Vec<&'m [Slot]>| {
-        let bound = best.as_ref().map_or(most, |best| best.0);
+fn fewest(plan: &Plan<'_>) -> Option<Vec<Slot>> {
+    let (mut best, mut bound) = (None, plan.model.trees().len() / 4);
+    for lists in necessary(plan) {
         if let Some(cost) = cost(plan, &lists, bound) {
-            best = Some((cost, lists));
+            bound = cost;
+            best = Some(lists);
         }
-    };
-    let traits = |set: &Vec<Number>| set.iter().map(|number| model.trait_register().holders(*number)).collect();
-    for group in &plan.groups {
-        group.resources.iter().for_each(|resource| offer(vec![model.class_register().holders(resource.0)]));
-        group.required.iter().for_each(|set| offer(traits(set)));
-        let members =
-            |set: &Vec<Number>| set.iter().map(|number| model.aggregate_register().holders(*number)).collect();
-        group.member_of.iter().for_each(|set| offer(members(set)));
     }
-    plan.required_of_root().iter().for_each(|set| offer(traits(set)));
-    let best = best.map(|best| (best.0, best.1.concat()));
-    let trees = plan.groups.iter().filter_map(|group| model.trees().get(&group.tree?));
-    let trees = trees.map(|tree| tree.members.iter().map(|member| member.1).collect::<Vec<_>>());
-    trees
-        .map(|slots| (cost(plan, &[slots.as_slice()], usize::MAX).unwrap_or(usize::MAX), slots))
-        .chain(best)
-        .min_by_key(|list| list.0)
-        .map(|list| list.1)
+    best.map(|lists| lists.concat())
+}
+
+/// Providers of which every request must have one: of each class, of each set of traits or aggregates, of each tree.
+fn necessary<'m>(plan: &Plan<'m>) -> Vec<Lists<'m>> {
+    let model = plan.model;
+    let of_class = |class: Number| vec![Cow::Borrowed(model.class_register().holders(class))];
+    let of_traits = |set: &Vec<Number>| -> Lists<'m> {
+        set.iter().map(|number| Cow::Borrowed(model.trait_register().holders(*number))).collect()
+    };
+    let of_aggregates = |set: &Vec<Number>| -> Lists<'m> {
+        set.iter().map(|number| Cow::Borrowed(model.aggregate_register().holders(*number))).collect()
+    };
+    let of_tree = |tree: &Tree| vec![Cow::Owned(tree.members.iter().map(|member| member.1).collect())];
+    let mut all: Vec<Lists<'m>> = plan.required_of_root().iter().map(of_traits).collect();
+    for group in &plan.groups {
+        all.extend(group.resources.iter().map(|resource| of_class(resource.0)));
+        all.extend(group.required.iter().map(of_traits));
+        all.extend(group.member_of.iter().map(of_aggregates));
+        all.extend(group.tree.and_then(|root| model.trees().get(&root)).map(of_tree));
+    }
+    all
 }
 
 /// How many providers must be looked at to find the anchors of these; `None`: at least `bound`.
-fn cost(plan: &Plan<'_>, lists: &[&[Slot]], bound: usize) -> Option<usize> {
+fn cost(plan: &Plan<'_>, lists: &Lists<'_>, bound: usize) -> Option<usize> {
     let mut cost: usize = lists.iter().map(|list| list.len()).sum();
     if cost >= bound {
         return None;
     }
-    for record in lists.iter().copied().flatten().filter_map(|slot| plan.model.record(*slot)) {
+    for record in lists.iter().flat_map(|list| list.iter()).filter_map(|slot| plan.model.record(*slot)) {
         if record.shares {
             let register = plan.model.aggregate_register();
             cost += record.aggregates.iter().map(|aggregate| register.holders(*aggregate).len()).sum::<usize>();

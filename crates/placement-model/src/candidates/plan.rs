@@ -4,13 +4,12 @@
 //! The unsuffixed group has a level for each class, because each may come from another provider; a suffixed group has one.
 
 use crate::{
-    Model, ProviderId, Refusal, Version,
-    model::{Number, Record, Slot},
+    Model, ProviderId, Refusal, TraitName, Version,
+    model::{Number, Record, Slot, Tree},
     names::SHARES,
     question::{CandidatesQuestion, Group, RootTraits},
     resolve,
 };
-use crate::{TraitName, model::Tree};
 
 /// What became of a question.
 pub enum Planned<'m> {
@@ -67,12 +66,6 @@ pub struct Level {
     pub shared: Vec<(Number, Slot)>,
 }
 
-/// A part of a question: found, without any provider that could satisfy it, or with an unknown name.
-enum Resolved {
-    Part(Part),
-    Nothing,
-}
-
 impl<'m> Plan<'m> {
     /// Takes a whole question.
     pub fn new(model: &'m Model, question: &CandidatesQuestion) -> Result<Planned<'m>, Refusal> {
@@ -80,8 +73,8 @@ impl<'m> Plan<'m> {
         let mut is_nothing = false;
         for (place, (suffix, group)) in question.groups.iter().enumerate() {
             match Part::new(model, suffix, group) {
-                Ok(Resolved::Part(part)) => plan.groups.push(part),
-                Ok(Resolved::Nothing) => is_nothing = true,
+                Ok(Some(part)) => plan.groups.push(part),
+                Ok(None) => is_nothing = true,
                 // A root that nobody has ends the evaluation before any group is looked at.
                 Err(_) if !plan.has_anchor() => return Ok(Planned::Nothing),
                 Err(refusal) => return Ok(Planned::Fault { before: place, refusal }),
@@ -99,7 +92,7 @@ impl<'m> Plan<'m> {
     pub fn of_one_group(model: &'m Model, question: &CandidatesQuestion, place: usize) -> Result<Planned<'m>, Refusal> {
         let mut plan = Self { isolate: false, one_per_tree: false, ..Self::empty(model, question)? };
         let Some((suffix, group)) = question.groups.get(place) else { return Ok(Planned::Nothing) };
-        let Resolved::Part(part) = Part::new(model, suffix, group)? else { return Ok(Planned::Nothing) };
+        let Some(part) = Part::new(model, suffix, group)? else { return Ok(Planned::Nothing) };
         plan.groups.push(part);
         plan.set_levels();
         Ok(Planned::Whole(plan))
@@ -185,24 +178,24 @@ fn root(model: &Model, traits: &RootTraits) -> Result<(Vec<Vec<Number>>, Vec<Num
 }
 
 impl Part {
-    /// In the order of section 12.3: classes, aggregates, traits, tree, amounts.
-    fn new(model: &Model, suffix: &str, group: &Group) -> Result<Resolved, Refusal> {
+    /// In the order of section 12.3: classes, aggregates, traits, tree, amounts. `None`: no provider can satisfy it.
+    fn new(model: &Model, suffix: &str, group: &Group) -> Result<Option<Self>, Refusal> {
         let resources = resolve::resources(model, group)?;
         let member_of = resolve::member_of(model, group);
         if !resolve::has_members(model, &member_of) {
-            return Ok(Resolved::Nothing);
+            return Ok(None);
         }
         let (required, forbidden) = (resolve::required(model, group)?, resolve::forbidden(model, group)?);
         let selects_nothing = resources.is_empty() && required.is_empty() && member_of.is_empty();
         let tree = match group.in_tree.as_ref().map(|key| model.provider(key)) {
-            Some(None) => return Ok(Resolved::Nothing),
+            Some(None) => return Ok(None),
             Some(Some(member)) => Some(member.record.root).filter(|_| !resources.is_empty()),
             None => None,
         };
         // An amount of more than 64 bits never fits.
         let amounts: Option<Vec<_>> = resources.iter().map(|(class, amount)| Some((*class, (*amount)?))).collect();
-        let Some(resources) = amounts.filter(|_| !selects_nothing) else { return Ok(Resolved::Nothing) };
-        Ok(Resolved::Part(Self {
+        let Some(resources) = amounts.filter(|_| !selects_nothing) else { return Ok(None) };
+        Ok(Some(Self {
             suffix: suffix.to_owned(),
             resources,
             required,

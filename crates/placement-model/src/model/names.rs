@@ -90,9 +90,7 @@ impl Model {
         for slot in self.classes.holders(number).to_vec() {
             let Some(state) = self.record(slot).map(|record| self.view(record).state()) else { continue };
             let record = Record::new(self, &state);
-            if let Some(place) = self.records.get_mut(slot.place()) {
-                *place = Some(Arc::new(record));
-            }
+            self.records.set(slot.place(), Some(Arc::new(record)));
         }
     }
 }

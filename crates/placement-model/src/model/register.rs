@@ -60,14 +60,9 @@ impl<N: Ord + Clone, M: Clone> Register<N, M> {
             return number;
         }
         let entry = Entry { name: name.clone(), mark: None, holders: Arc::default() };
-        let number = match Arc::make_mut(&mut self.free).pop() {
-            Some(number) => number,
-            None => Number::try_from(self.entries.len()).unwrap_or(Number::MAX),
-        };
-        match self.entries.get_mut(place(number)) {
-            Some(old) => *old = entry,
-            None => self.entries.push(entry),
-        }
+        let number = Arc::make_mut(&mut self.free).pop();
+        let number = number.unwrap_or_else(|| Number::try_from(self.entries.add()).unwrap_or(Number::MAX));
+        self.entries.set(place(number), Some(entry));
         self.numbers.insert(name.clone(), number);
         number
     }

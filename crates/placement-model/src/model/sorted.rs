@@ -35,7 +35,8 @@ impl<K: Ord + Clone, V: Clone> Sorted<K, V> {
     /// What `key` leads to.
     pub fn get(&self, key: &K) -> Option<&V> {
         let (chunk, place) = self.place(key);
-        Some(&self.chunks[chunk][place.ok()?].1)
+        let place = place.ok()?;
+        self.chunks.get(chunk)?.get(place).map(|pair| &pair.1)
     }
 
     /// Sets what `key` leads to.
