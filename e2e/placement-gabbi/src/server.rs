@@ -1,6 +1,5 @@
 //! The server under test: how one is started, empty, and when it is ready.
 
-use std::ffi::OsString;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -65,11 +64,6 @@ impl Server {
         let mut running = Running { port, daemon, _folder: folder };
         running.wait_until_ready().await?;
         Ok(running)
-    }
-
-    /// The program and its arguments that say which server it is, for people.
-    pub fn name(&self) -> OsString {
-        self.program.clone().into_os_string()
     }
 }
 
