@@ -1,9 +1,10 @@
 //! `docs/metrics.md` names every metric with its kind and labels, and no other.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use berth::assembly::OperatorMetrics;
+use berth_telemetry::metrics::Metrics;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");
 
@@ -13,7 +14,9 @@ fn rows_of_code() -> BTreeSet<String> {
         let labels: Vec<_> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
         format!("| `{}` | {} | {} |", metric.name, format!("{:?}", metric.kind).to_lowercase(), labels.join(", "))
     };
-    OperatorMetrics::all().unwrap().into_iter().map(row).collect()
+    let placement = Metrics::new(&BTreeMap::new()).unwrap();
+    berth_placement::serve::metrics(&placement).unwrap();
+    OperatorMetrics::all().unwrap().into_iter().chain(placement.registered()).map(row).collect()
 }
 
 fn rows_of_page() -> BTreeSet<String> {

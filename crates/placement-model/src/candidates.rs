@@ -1,0 +1,110 @@
+//! GET `/allocation_candidates` (document 51 section 12): which providers could hold everything that a question asks for. It
+//! decides what is evaluated in which order, and what is answered when there is too much of it.
+//!
+//! A question becomes a *plan* (names are numbers), the plan names *anchors* in the order of creation, and at each anchor a
+//! *walk* goes through the choices that satisfy all groups together. Constraints are checked while choosing, so what cannot
+//! become a request is left early; nothing is kept but the slots of the requests that are answered.
+
+mod anchors;
+mod answer;
+mod lists;
+mod plan;
+mod search;
+mod walk;
+
+use thiserror::Error;
+
+use crate::{
+    Model, Refusal,
+    question::{CandidatesQuestion, GenerationOptions},
+};
+use plan::{Plan, Planned};
+use search::Requests;
+
+/// The bounds of the issue, with nothing drawn.
+impl Default for GenerationOptions {
+    fn default() -> Self {
+        Self { shuffle: None, breadth_first: false, most_requests: 100_000, most_combinations: 1_000_000 }
+    }
+}
+
+/// Why a question about candidates has no answer.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum NoCandidates {
+    /// It names what does not exist.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// As many combinations as are allowed were tried, and none of them is a candidate. 503.
+    #[error("query too complex")]
+    TooComplex,
+}
+
+/// Allocation requests of one model.
+#[derive(Debug)]
+pub struct Candidates<'m> {
+    found: Option<(Plan<'m>, Requests<'m>)>,
+    /// Whether there may be more because a bound was reached; the limit of the question is none.
+    pub is_cut: bool,
+}
+
+impl Candidates<'_> {
+    const NONE: Self = Self { found: None, is_cut: false };
+
+    /// How many requests there are.
+    pub fn len(&self) -> usize {
+        self.found.as_ref().map_or(0, |found| found.1.count)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Model {
+    /// The requests that satisfy a question, in the order of section 12.4.
+    pub fn candidates(
+        &self,
+        question: &CandidatesQuestion,
+        options: &GenerationOptions,
+    ) -> Result<Candidates<'_>, NoCandidates> {
+        let plan = match Plan::new(self, question)? {
+            Planned::Whole(plan) => plan,
+            Planned::Fault { before, refusal } => {
+                return if self.all_found(question, before, options)? {
+                    Err(refusal.into())
+                } else {
+                    Ok(Candidates::NONE)
+                };
+            }
+            Planned::Nothing => return Ok(Candidates::NONE),
+        };
+        let most = question.limit.unwrap_or(usize::MAX).min(options.most_requests);
+        let requests = search::requests(&plan, most, options);
+        if requests.count == 0 && requests.is_exhausted {
+            return Err(NoCandidates::TooComplex);
+        }
+        let is_cut = requests.is_exhausted || question.limit.is_none_or(|limit| limit > most) && requests.count == most;
+        Ok(Candidates { found: Some((plan, requests)), is_cut })
+    }
+
+    /// Whether each of the first groups alone has a request: only then later groups are looked at (section 19 no. 24).
+    fn all_found(
+        &self,
+        question: &CandidatesQuestion,
+        groups: usize,
+        options: &GenerationOptions,
+    ) -> Result<bool, NoCandidates> {
+        for place in 0..groups {
+            let Planned::Whole(plan) = Plan::of_one_group(self, question, place)? else { return Ok(false) };
+            let requests = search::requests(&plan, 1, &GenerationOptions { shuffle: None, ..*options });
+            if requests.count == 0 {
+                return if requests.is_exhausted { Err(NoCandidates::TooComplex) } else { Ok(false) };
+            }
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests;

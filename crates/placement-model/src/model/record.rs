@@ -1,0 +1,141 @@
+//! One provider as the model keeps it: compact, with numbers instead of names, and with the part of answers that only it
+//! decides already written. It decides what a provider looks like in a summary (document 51 section 12.5).
+
+use jiff::Timestamp;
+
+use super::{Model, register::Number};
+use crate::{
+    ClassName, Key, ProviderId, ProviderState, json,
+    names::SHARES,
+    provider::{Aggregate, Held},
+};
+
+/// A provider.
+#[derive(Debug, Clone)]
+pub struct Record {
+    pub id: ProviderId,
+    pub parent: Option<ProviderId>,
+    pub root: ProviderId,
+    /// Whether others may use its inventories (document 51 section 12.2).
+    pub shares: bool,
+    /// By ascending number of the class.
+    pub inventories: Box<[(Number, Held)]>,
+    /// Ascending.
+    pub traits: Box<[Number]>,
+    /// Ascending.
+    pub aggregates: Box<[Number]>,
+    /// `"<uuid>":{"resources":{...},"traits":[...]`, with all inventories.
+    summary: Box<str>,
+    /// How much of it is the UUID with its quotes.
+    quoted: usize,
+    pub uuid: Key,
+    pub name: Box<str>,
+    pub generation: i64,
+    pub created_at: Timestamp,
+    pub updated_at: Option<Timestamp>,
+    /// As they were sent.
+    pub sent: Box<[Aggregate]>,
+}
+
+/// The numbers of the names of a provider.
+struct Numbers {
+    inventories: Box<[(Number, Held)]>,
+    traits: Box<[Number]>,
+    aggregates: Box<[Number]>,
+}
+
+impl Record {
+    /// Takes a provider in; names that are new get numbers.
+    pub fn new(model: &mut Model, state: &ProviderState) -> Self {
+        let numbers = Numbers::new(model, state);
+        let (summary, quoted) = summary(state);
+        Self {
+            id: state.id,
+            parent: state.parent,
+            root: state.root,
+            shares: state.traits.contains(SHARES),
+            inventories: numbers.inventories,
+            traits: numbers.traits,
+            aggregates: numbers.aggregates,
+            summary,
+            quoted,
+            uuid: state.uuid.clone(),
+            name: state.name.as_str().into(),
+            generation: state.generation,
+            created_at: state.created_at,
+            updated_at: state.updated_at,
+            sent: state.aggregates.as_slice().into(),
+        }
+    }
+
+    /// What it has of a class.
+    pub fn held(&self, class: Number) -> Option<&Held> {
+        self.inventories.iter().find(|held| held.0 == class).map(|held| &held.1)
+    }
+
+    /// Whether it has room for an amount.
+    pub fn fits(&self, class: Number, amount: u64) -> bool {
+        self.held(class).is_some_and(|held| held.inventory.fits(held.used, amount))
+    }
+
+    /// Whether it has one of these traits, ascending.
+    pub fn has_trait(&self, any: &[Number]) -> bool {
+        meet(&self.traits, any)
+    }
+
+    /// Whether it is in one of these aggregates, ascending.
+    pub fn is_member(&self, any: &[Number]) -> bool {
+        meet(&self.aggregates, any)
+    }
+
+    /// Its UUID with quotes.
+    pub fn quoted(&self) -> &str {
+        &self.summary[..self.quoted]
+    }
+
+    /// Its summary from 1.27 on, without what 1.29 added and without the closing brace.
+    pub fn summary(&self) -> &str {
+        &self.summary
+    }
+}
+
+/// Whether two ascending lists have something in common.
+fn meet(own: &[Number], asked: &[Number]) -> bool {
+    asked.iter().any(|number| own.binary_search(number).is_ok())
+}
+
+impl Numbers {
+    fn new(model: &mut Model, state: &ProviderState) -> Self {
+        let mut inventories: Vec<_> =
+            state.inventories.iter().map(|(class, held)| (model.classes.number(class), *held)).collect();
+        inventories.sort_unstable_by_key(|held| held.0);
+        let mut traits: Vec<_> = state.traits.iter().map(|name| model.traits.number(name)).collect();
+        traits.sort_unstable();
+        let mut aggregates: Vec<_> = state.aggregates.iter().map(|one| model.aggregates.number(&one.key)).collect();
+        aggregates.sort_unstable();
+        aggregates.dedup();
+        Self { inventories: inventories.into(), traits: traits.into(), aggregates: aggregates.into() }
+    }
+}
+
+fn summary(state: &ProviderState) -> (Box<str>, usize) {
+    let mut out = Vec::with_capacity(512);
+    json::string(&mut out, state.uuid.as_str());
+    let quoted = out.len();
+    json::raw(&mut out, ":{\"resources\":{");
+    json::joined(&mut out, &state.inventories, |out, (class, held)| capacity(out, class, held));
+    json::raw(&mut out, "},\"traits\":[");
+    json::joined(&mut out, &state.traits, |out, name| json::string(out, name.as_str()));
+    out.push(b']');
+    (String::from_utf8_lossy(&out).into(), quoted)
+}
+
+/// Appends one class of a summary.
+pub fn capacity(out: &mut Vec<u8>, class: &ClassName, held: &Held) {
+    json::string(out, class.as_str());
+    json::raw(out, ":{\"capacity\":");
+    json::number(out, held.inventory.capacity());
+    json::raw(out, ",\"used\":");
+    json::unsigned(out, held.used);
+    out.push(b'}');
+}

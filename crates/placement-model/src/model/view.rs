@@ -1,0 +1,101 @@
+//! One provider of a model, to be read. It decides nothing.
+
+use jiff::Timestamp;
+
+use super::{Model, record::Record};
+use crate::{
+    ClassName, Key, ProviderId, ProviderState, TraitName,
+    provider::{Aggregate, Held},
+};
+
+/// A provider of a model, with names instead of numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct Provider<'m> {
+    pub(crate) model: &'m Model,
+    pub(crate) record: &'m Record,
+}
+
+impl<'m> Provider<'m> {
+    /// The ledger's number.
+    pub fn id(&self) -> ProviderId {
+        self.record.id
+    }
+
+    /// Its UUID.
+    pub fn uuid(&self) -> &'m Key {
+        &self.record.uuid
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'m str {
+        &self.record.name
+    }
+
+    /// Its generation.
+    pub fn generation(&self) -> i64 {
+        self.record.generation
+    }
+
+    /// The provider above it; `None` for a root.
+    pub fn parent(&self) -> Option<Provider<'m>> {
+        self.model.by_number(self.record.parent?)
+    }
+
+    /// The root of its tree, itself for a root and for one whose root is not known.
+    pub fn root(&self) -> Provider<'m> {
+        self.model.by_number(self.record.root).unwrap_or(*self)
+    }
+
+    /// When it was created.
+    pub fn created_at(&self) -> Timestamp {
+        self.record.created_at
+    }
+
+    /// When it was last changed.
+    pub fn updated_at(&self) -> Option<Timestamp> {
+        self.record.updated_at
+    }
+
+    /// What it has, by name of the class.
+    pub fn inventories(&self) -> Vec<(&'m ClassName, &'m Held)> {
+        let named = |held: &'m (u32, Held)| Some((&self.model.classes.entry(held.0)?.name, &held.1));
+        let mut all: Vec<_> = self.record.inventories.iter().filter_map(named).collect();
+        all.sort_unstable_by_key(|held| held.0);
+        all
+    }
+
+    /// What it has of a class.
+    pub fn inventory(&self, class: &ClassName) -> Option<&'m Held> {
+        self.record.held(self.model.classes.find(class)?)
+    }
+
+    /// Its traits, ascending.
+    pub fn traits(&self) -> Vec<&'m TraitName> {
+        let named = |number: &u32| Some(&self.model.traits.entry(*number)?.name);
+        let mut all: Vec<_> = self.record.traits.iter().filter_map(named).collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// Its aggregates, in the order in which they were sent.
+    pub fn aggregates(&self) -> &'m [Aggregate] {
+        &self.record.sent
+    }
+
+    /// Everything of it, as it was taken in.
+    pub fn state(&self) -> ProviderState {
+        ProviderState {
+            id: self.id(),
+            uuid: self.uuid().clone(),
+            name: self.name().to_owned(),
+            generation: self.generation(),
+            parent: self.record.parent,
+            root: self.record.root,
+            created_at: self.created_at(),
+            updated_at: self.updated_at(),
+            inventories: self.inventories().into_iter().map(|(class, held)| (class.clone(), *held)).collect(),
+            traits: self.traits().into_iter().cloned().collect(),
+            aggregates: self.aggregates().to_vec(),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! From query strings to questions: GET `/resource_providers` and GET `/allocation_candidates` (document 51 sections 4.3
+//! and 12.1). It decides what a query means and which of several faults is reported; what names exist is up to the model.
+
+mod groups;
+pub mod schema;
+mod values;
+
+pub use groups::candidates;
+
+use crate::{
+    Key, Refusal, Version,
+    question::{Group, ProvidersQuestion},
+};
+use schema::{Form, Schema};
+
+/// A parameter of a query string after percent-decoding, in the order of the query.
+pub type Pair = (String, String);
+
+/// The last value of a parameter: what counts where a repetition is not meant (document 51 section 1.7).
+fn last<'a>(pairs: &'a [Pair], key: &str) -> Option<&'a str> {
+    pairs.iter().rev().find(|pair| pair.0 == key).map(|pair| pair.1.as_str())
+}
+
+/// All values of a parameter.
+fn all<'a>(pairs: &'a [Pair], key: &str) -> Vec<&'a str> {
+    pairs.iter().filter(|pair| pair.0 == key).map(|pair| pair.1.as_str()).collect()
+}
+
+/// GET `/resource_providers`; document 51 section 4.3.
+pub fn providers(pairs: &[Pair], version: Version) -> Result<ProvidersQuestion, Refusal> {
+    providers_schema(version).check(pairs)?;
+    let mut group = Group::default();
+    let member_of = all(pairs, "member_of");
+    if !member_of.is_empty() {
+        (group.member_of, group.forbidden_aggregates) = values::member_of(&member_of, "", version)?;
+    }
+    if let Some(text) = last(pairs, "resources") {
+        group.resources = values::resources(text)?;
+    }
+    let required = all(pairs, "required");
+    (group.required, group.forbidden) = values::required_of_all(&required, version)?;
+    group.in_tree = last(pairs, "in_tree").map(Key::new);
+    Ok(ProvidersQuestion {
+        name: last(pairs, "name").filter(|name| !name.is_empty()).map(str::to_owned),
+        uuid: last(pairs, "uuid").map(Key::new),
+        group,
+    })
+}
+
+fn providers_schema(version: Version) -> Schema {
+    let mut schema = Schema::default().with("name", Form::Text).with("uuid", Form::Uuid);
+    for (minor, key, form) in [
+        (3, "member_of", Form::Text),
+        (4, "resources", Form::Text),
+        (14, "in_tree", Form::AnyUuid),
+        (18, "required", Form::Text),
+    ] {
+        if version.has(minor) {
+            schema = schema.with(key, form);
+        }
+    }
+    schema
+}
+
+#[cfg(test)]
+mod tests;
