@@ -58,7 +58,7 @@ impl Server {
         let mut arguments = self.first_arguments.clone();
         arguments.extend(["--listen".to_owned(), format!("{}:{port}", Ipv4Addr::LOCALHOST)]);
         arguments.extend(["--database".to_owned(), self.database.fresh(folder.path()).await?]);
-        arguments.extend(["--auth".to_owned(), "noauth2".to_owned()]);
+        arguments.extend(["--auth", "noauth2", "--metrics-listen", "0"].map(str::to_owned));
         arguments.extend(settings::arguments(fixture, rules, folder.path())?);
         let daemon = Daemon::start("placement", &self.program, &arguments, folder.path()).await?;
         let mut running = Running { port, daemon, _folder: folder };
