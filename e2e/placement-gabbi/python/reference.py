@@ -33,7 +33,7 @@ class Handler(WSGIRequestHandler):
 
 def arguments():
     parser = argparse.ArgumentParser()
-    for flag in ("--listen", "--database", "--auth"):
+    for flag in ("--listen", "--metrics-listen", "--database", "--auth"):
         parser.add_argument(flag, required=True)
     parser.add_argument("--enforce-new-defaults", default="false")
     for flag in ("--policy-file", "--cors-origin", "--cors-headers"):

@@ -28,8 +28,8 @@ impl Contradictions {
         self.0.get(&(file.to_owned(), test.to_owned())).map(String::as_str)
     }
 
-    fn parse(text: &str) -> Result<Self, Error> {
-        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    fn parse(lines: &str) -> Result<Self, Error> {
+        let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         let mut listed = BTreeMap::new();
         for line in lines {
             let failed = |problem| Error::Contradiction { line: line.to_owned(), problem };

@@ -1,4 +1,4 @@
-//! OpenStack Placement's own gabbi suite, from its package on PyPI, run over HTTP against any server that has the flags
+//! OpenStack Placement's own gabbi suite, from its package on `PyPI`, run over HTTP against any server that has the flags
 //! of `berth placement`.
 //!
 //! [`Toolbox`] makes the Python environment, [`Description`] knows what there is to run, [`run`] runs it with a fresh

@@ -65,7 +65,8 @@ impl Report {
 
     /// Every test that has failed and must not, with what was sent, what came, and what was wanted.
     pub fn failures(&self) -> String {
-        self.failed.iter().map(|test| format!("== {}: {}\n{}\n\n", test.file, test.test, test.detail)).collect()
+        let failures = self.failed.iter().map(|test| format!("== {}: {}\n{}\n\n", test.file, test.test, test.detail));
+        failures.collect::<Vec<_>>().concat()
     }
 }
 

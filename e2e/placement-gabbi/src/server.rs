@@ -1,6 +1,5 @@
 //! The server under test: how one is started, empty, and when it is ready.
 
-use std::ffi::OsString;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -59,17 +58,12 @@ impl Server {
         let mut arguments = self.first_arguments.clone();
         arguments.extend(["--listen".to_owned(), format!("{}:{port}", Ipv4Addr::LOCALHOST)]);
         arguments.extend(["--database".to_owned(), self.database.fresh(folder.path()).await?]);
-        arguments.extend(["--auth".to_owned(), "noauth2".to_owned()]);
+        arguments.extend(["--auth", "noauth2", "--metrics-listen", "0"].map(str::to_owned));
         arguments.extend(settings::arguments(fixture, rules, folder.path())?);
         let daemon = Daemon::start("placement", &self.program, &arguments, folder.path()).await?;
         let mut running = Running { port, daemon, _folder: folder };
         running.wait_until_ready().await?;
         Ok(running)
-    }
-
-    /// The program and its arguments that say which server it is, for people.
-    pub fn name(&self) -> OsString {
-        self.program.clone().into_os_string()
     }
 }
 

@@ -1,7 +1,6 @@
 //! What can go wrong, and what the reader of the message can do about it.
 
 use std::io;
-use std::path::Path;
 use std::process::ExitStatus;
 
 use thiserror::Error;
@@ -11,7 +10,9 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum Error {
     /// The programs are nowhere.
-    #[error("initdb, postgres and psql are neither in /usr/lib/postgresql nor on the PATH; install the package postgresql")]
+    #[error(
+        "initdb, postgres and psql are neither in /usr/lib/postgresql nor on the PATH; install the package postgresql"
+    )]
     Missing,
     /// One of its programs failed.
     #[error("`{program}` failed ({status}):\n{output}")]
@@ -49,10 +50,5 @@ impl Error {
     pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let action = action.into();
         move |source| Self::Io { action, source }
-    }
-
-    /// For `map_err`: names the action and the path on which it was tried.
-    pub(crate) fn path(action: &str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        Self::io(format!("{action} {}", path.display()))
     }
 }
