@@ -19,7 +19,7 @@ pub use database::Database;
 use crate::{
     Api, Policies,
     ledger::{Ledger, LedgerError, LedgerMetrics, Operated},
-    protocol::{authentication::Authentication, cors::Cors, length_guard},
+    protocol::{authentication::{Authentication, Off}, cors::Cors, length_guard},
 };
 
 /// Everything that a server is told.
@@ -30,8 +30,8 @@ pub struct Settings {
     pub metrics_listen: Option<Address>,
     /// What remembers.
     pub database: Database,
-    /// How callers prove who they are.
-    pub authentication: Arc<dyn Authentication>,
+    /// How callers prove who they are; `None`: everybody may do everything.
+    pub authentication: Option<Arc<dyn Authentication>>,
     /// Who may do what.
     pub policies: Policies,
     /// Which pages of other sites may use the API.
@@ -59,14 +59,14 @@ pub enum ServeError {
 pub fn metrics(registry: &Metrics) -> Result<(), MetricsError> {
     HttpMetrics::register(registry)?;
     LedgerMetrics::register(registry)?;
-    watch::register(registry, &watch::Watched::default())
+    watch::register(registry, &watch::Watched::default()).map(drop)
 }
 
 /// Serves until `stop` is cancelled; what was accepted by then is finished.
 pub async fn serve(settings: Settings, registry: Metrics, stop: CancellationToken) -> Result<(), ServeError> {
     let (http, counted) = (HttpMetrics::register(&registry)?, LedgerMetrics::register(&registry)?);
     let watched = watch::Watched::default();
-    watch::register(&registry, &watched)?;
+    watch::register(&registry, &watched)?.set(settings.authentication.is_none().into());
     let ready = Readiness::new();
     let component = ready.component("ledger");
     let side_stop = CancellationToken::new();
@@ -102,10 +102,11 @@ async fn serve_api(
     let listener = listen.listen().await?;
     let ledger: Arc<dyn Operated> = database.open(Arc::new(SystemClock), counted).await?;
     watched.set(ledger.clone());
+    let authentication = authentication.unwrap_or_else(|| Arc::new(Off));
     let api = Api::new(ledger.clone() as Arc<dyn Ledger>, authentication, policies).with_cors(cors);
-    // The API bounds bodies and answers itself, with words of its own.
-    let limits = Limits { answer: api.bounds().deadline + api.bounds().grace, ..Limits::default() };
-    let limits = limits.with_body(api.bounds().body);
+    // The API bounds bodies and answers itself, with words of its own; what it has accepted it may finish.
+    let longest = api.bounds().deadline + api.bounds().grace;
+    let limits = Limits { answer: longest, drain: longest, ..Limits::default() }.with_body(api.bounds().body);
     let router = api.router();
     let server = Server::new("placement").with_metrics(http).with_limits(limits);
     let server = server.with_refused(length_guard::refused(router.clone()));

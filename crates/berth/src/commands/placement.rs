@@ -8,7 +8,7 @@ use berth_placement::{
     Policies,
     ledger::{LedgerError, sqlite},
     protocol::{
-        authentication::{Authentication, NoAuth2, Off},
+        authentication::{Authentication, NoAuth2},
         cors::Cors,
     },
     serve::{self, Database, ServeError, Settings},
@@ -105,12 +105,13 @@ fn mode(auth: PlacementAuth) -> AuthMode {
     }
 }
 
-fn authentication(mode: AuthMode) -> Result<Arc<dyn Authentication>, Error> {
+/// `None`: nobody is asked.
+fn authentication(mode: AuthMode) -> Result<Option<Arc<dyn Authentication>>, Error> {
     match mode {
-        AuthMode::NoAuth2 => Ok(Arc::new(NoAuth2)),
+        AuthMode::NoAuth2 => Ok(Some(Arc::new(NoAuth2))),
         AuthMode::Off => {
             tracing::warn!("authentication is off: everybody who reaches the Placement API may do everything");
-            Ok(Arc::new(Off))
+            Ok(None)
         }
         AuthMode::Keystone => Err(Error::NotProvided {
             what: "authentication by Keystone in berth placement".to_owned(),

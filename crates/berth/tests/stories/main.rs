@@ -34,6 +34,7 @@ mod outages;
 mod oversubscription;
 mod people;
 mod pipelines;
+mod placement;
 mod rights;
 mod start;
 mod taking_over;

@@ -11,6 +11,7 @@ use axum::{Json, Router, extract::State, http::StatusCode, response::IntoRespons
 use berth_http::Component;
 use berth_placement_model::Model;
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
+use prometheus::IntGauge;
 use serde_json::json;
 use tokio::{
     sync::Mutex,
@@ -34,6 +35,14 @@ pub const PROVIDERS: Metric = Metric {
     help: "Resource providers in the model. No series while it is built.",
 };
 
+/// `berth_auth_disabled`.
+pub const AUTH_DISABLED: Metric = Metric {
+    name: "berth_auth_disabled",
+    kind: Kind::Gauge,
+    labels: &[],
+    help: "1 if everybody who reaches the API may do everything, else 0.",
+};
+
 const EVERY: Duration = Duration::from_millis(200);
 /// For a comparison; the largest ledgers take seconds.
 const CHECK: Duration = Duration::from_secs(60);
@@ -53,8 +62,8 @@ impl Watched {
     }
 }
 
-/// Registers what is computed when somebody looks.
-pub(super) fn register(registry: &Metrics, watched: &Watched) -> Result<(), MetricsError> {
+/// Registers what is computed when somebody looks, and the gauge of authentication that is off.
+pub(super) fn register(registry: &Metrics, watched: &Watched) -> Result<IntGauge, MetricsError> {
     let of = |value: fn(&dyn Operated) -> Option<f64>| {
         let watched = watched.clone();
         move || {
@@ -63,7 +72,8 @@ pub(super) fn register(registry: &Metrics, watched: &Watched) -> Result<(), Metr
         }
     };
     registry.computed(&AGE, of(|ledger| ledger.age().map(|age| age.as_secs_f64())))?;
-    registry.computed(&PROVIDERS, of(|ledger| ledger.last_model().map(|model| size(&model))))
+    registry.computed(&PROVIDERS, of(|ledger| ledger.last_model().map(|model| size(&model))))?;
+    Ok(registry.gauge(&AUTH_DISABLED)?.with_label_values::<&str>(&[]))
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a number for people")]
