@@ -35,6 +35,7 @@ mod oversubscription;
 mod people;
 mod pipelines;
 mod placement;
+mod placement_storm;
 mod rights;
 mod start;
 mod taking_over;

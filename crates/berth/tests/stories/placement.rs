@@ -17,10 +17,11 @@ use crate::support::{
 };
 
 /// A server in a folder of its own.
-struct Placement {
+pub struct Placement {
     folder: TempDir,
-    api: SocketAddr,
-    side: SocketAddr,
+    pub api: SocketAddr,
+    pub side: SocketAddr,
+    database: Option<String>,
     process: Child,
 }
 
@@ -28,23 +29,37 @@ fn free() -> SocketAddr {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
 }
 
-fn start(folder: &Path, api: SocketAddr, side: SocketAddr) -> Child {
+fn start(folder: &Path, api: SocketAddr, side: SocketAddr, database: Option<&String>) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
     command.arg("placement").current_dir(folder).kill_on_drop(true).stdout(Stdio::null()).stderr(Stdio::null());
     command.env("BERTH_PLACEMENT_LISTEN", api.to_string()).env("BERTH_PLACEMENT_METRICS_LISTEN", side.to_string());
+    if let Some(database) = database {
+        command.env("BERTH_PLACEMENT_DATABASE", database);
+    }
     command.spawn().unwrap()
 }
 
 impl Placement {
     async fn begin() -> Self {
+        Self::begin_with(None).await
+    }
+
+    /// On this database; without one on the file that is the default.
+    pub async fn begin_with(database: Option<String>) -> Self {
         let (folder, api, side) = (tempfile::tempdir().unwrap(), free(), free());
-        let process = start(folder.path(), api, side);
-        let placement = Self { folder, api, side, process };
+        let process = start(folder.path(), api, side, database.as_ref());
+        let placement = Self { folder, api, side, database, process };
         placement.is_ready().await;
         placement
     }
 
-    async fn is_ready(&self) {
+    /// Kills it, as if the machine had lost it, and starts it again.
+    pub async fn kill_and_start(&mut self) {
+        self.process.kill().await.unwrap();
+        self.process = start(self.folder.path(), self.api, self.side, self.database.as_ref());
+    }
+
+    pub async fn is_ready(&self) {
         let ready = until(async || {
             let answer = get(self.side, "/readyz").await;
             so(answer.as_ref().is_some_and(|(status, _)| *status == 200), || format!("{answer:?}"))
@@ -80,8 +95,7 @@ async fn what_was_answered_survives_a_kill_and_the_file_has_one_owner() {
     assert_eq!(other.status, 1);
     assert!(other.stderr.contains("only one server may use a SQLite file"), "{}", other.stderr);
 
-    placement.process.kill().await.unwrap();
-    placement.process = start(placement.folder.path(), placement.api, placement.side);
+    placement.kill_and_start().await;
     placement.is_ready().await;
     assert!(placement.providers().await.contains("\"first\""));
     assert_eq!(placement.create("first").await, 409);
