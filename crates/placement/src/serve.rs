@@ -19,7 +19,11 @@ pub use database::Database;
 use crate::{
     Api, Policies,
     ledger::{Ledger, LedgerError, LedgerMetrics, Operated},
-    protocol::{authentication::{Authentication, Off}, cors::Cors, length_guard},
+    protocol::{
+        authentication::{Authentication, Off},
+        cors::Cors,
+        length_guard,
+    },
 };
 
 /// Everything that a server is told.

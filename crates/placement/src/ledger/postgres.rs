@@ -23,8 +23,8 @@ use tokio::{
 };
 
 use super::{
-    ConsumerRecord, Ledger, LedgerError, LedgerMetrics, Operated, ProviderAllocations, Trouble, Usage, UsageQuestion, Written,
-    check,
+    ConsumerRecord, Ledger, LedgerError, LedgerMetrics, Operated, ProviderAllocations, Trouble, Usage, UsageQuestion,
+    Written, check,
     shelf::{self, Shelf},
 };
 

@@ -24,7 +24,8 @@ pub fn missing(found: Option<Found>, known: usize) -> Result<Range<usize>, Ledge
     if oldest_binary > BINARY {
         return Err(LedgerError::TooNew { version, oldest_binary, own: BINARY });
     }
-    let done = usize::try_from(version).map_err(|_| LedgerError::NotOurs { why: format!("its version is {version}") })?;
+    let done =
+        usize::try_from(version).map_err(|_| LedgerError::NotOurs { why: format!("its version is {version}") })?;
     Ok(done.min(known)..known)
 }
 

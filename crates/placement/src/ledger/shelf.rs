@@ -64,7 +64,7 @@ pub(super) fn changed(before: &Model, news: News) -> Model {
 /// The model of a whole database.
 pub(super) fn model_of(contents: Contents) -> Model {
     let mut model = Model::new(&standard::CLASSES, &standard::TRAITS);
-    set_names(&mut model, contents.names);
+    set_names(&mut model, &contents.names);
     for provider in contents.providers {
         model.put(&provider);
     }
@@ -73,7 +73,7 @@ pub(super) fn model_of(contents: Contents) -> Model {
 
 fn apply(model: &mut Model, news: News) {
     if let Some(names) = news.names {
-        set_names(model, names);
+        set_names(model, &names);
     }
     for (id, change) in news.providers {
         match change {
@@ -89,10 +89,14 @@ fn apply(model: &mut Model, news: News) {
 }
 
 /// Replaces all custom names.
-fn set_names(model: &mut Model, names: CustomNames) {
+fn set_names(model: &mut Model, names: &CustomNames) {
     let gone = |name: &ClassName| names.classes.iter().all(|class| class.name != *name);
-    let classes: Vec<_> =
-        model.all_classes().into_iter().filter(|(name, known)| known.is_custom && gone(name)).map(|(name, _)| name.clone()).collect();
+    let classes: Vec<_> = model
+        .all_classes()
+        .into_iter()
+        .filter(|(name, known)| known.is_custom && gone(name))
+        .map(|(name, _)| name.clone())
+        .collect();
     classes.iter().for_each(|name| model.remove_class(name));
     let traits: Vec<TraitName> = model
         .all_traits()

@@ -21,7 +21,10 @@ use std::{
 
 use berth_placement_model::{Command, Key, Model};
 use berth_telemetry::clock::Clock;
-use futures::{FutureExt as _, future::{BoxFuture, ready}};
+use futures::{
+    FutureExt as _,
+    future::{BoxFuture, ready},
+};
 use rusqlite::Connection;
 use tokio::{
     runtime::Handle,
@@ -37,8 +40,7 @@ use writer::{Job, Write, Writer};
 
 use super::{
     ConsumerRecord, Ledger, LedgerError, LedgerMetrics, Operated, ProviderAllocations, Trouble, Usage, UsageQuestion,
-    Written, check,
-    shelf::Shelf,
+    Written, check, shelf::Shelf,
 };
 
 /// Writes that wait; more are told to come back.
@@ -121,7 +123,9 @@ impl SqliteLedger {
             self.shelf.settled().await;
             answer
         };
-        timeout_at(until, asked).await.unwrap_or_else(|_| Err(Trouble::Unavailable("the disk takes too long".to_owned())))
+        timeout_at(until, asked)
+            .await
+            .unwrap_or_else(|_| Err(Trouble::Unavailable("the disk takes too long".to_owned())))
     }
 
     /// Only the thread that writes has the database that is in memory.

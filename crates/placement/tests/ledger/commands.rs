@@ -86,12 +86,16 @@ fn of_inventories() -> impl Strategy<Value = Command> {
 }
 
 fn of_names() -> impl Strategy<Value = Command> {
-    let aggregates = vec(select(&["A1", "a1", "6B1E5F3A-0000-4000-8000-00000000ABCD"][..]).prop_map(String::from), 0..3);
+    let aggregates =
+        vec(select(&["A1", "a1", "6B1E5F3A-0000-4000-8000-00000000ABCD"][..]).prop_map(String::from), 0..3);
     prop_oneof![
         (provider(), option::of(Just(0)), aggregates)
             .prop_map(|(provider, generation, aggregates)| Command::SetAggregates { provider, generation, aggregates }),
-        (provider(), vec(a_trait(), 0..3))
-            .prop_map(|(provider, traits)| Command::SetTraits { provider, generation: 0, traits }),
+        (provider(), vec(a_trait(), 0..3)).prop_map(|(provider, traits)| Command::SetTraits {
+            provider,
+            generation: 0,
+            traits
+        }),
         provider().prop_map(|provider| Command::DeleteTraits { provider }),
         a_trait().prop_map(|name| Command::EnsureTrait { name }),
         a_trait().prop_map(|name| Command::DeleteTrait { name }),
@@ -103,8 +107,11 @@ fn of_names() -> impl Strategy<Value = Command> {
 }
 
 fn of_allocations() -> impl Strategy<Value = Command> {
-    let new = (provider(), inventories())
-        .prop_map(|(provider, inventories)| NewInventories { provider, generation: 0, inventories });
+    let new = (provider(), inventories()).prop_map(|(provider, inventories)| NewInventories {
+        provider,
+        generation: 0,
+        inventories,
+    });
     prop_oneof![
         6 => write().prop_map(Command::SetAllocations),
         2 => vec(write(), 1..4).prop_map(|writes| Command::SetManyAllocations(each_once(writes))),

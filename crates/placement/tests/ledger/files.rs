@@ -44,7 +44,10 @@ async fn a_schema_for_newer_binaries_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let place = Place::File(folder.path().join("ledger.db"));
     open(&place).unwrap().close().await;
-    Connection::open(folder.path().join("ledger.db")).unwrap().execute("UPDATE schema SET oldest_binary = 9", []).unwrap();
+    Connection::open(folder.path().join("ledger.db"))
+        .unwrap()
+        .execute("UPDATE schema SET oldest_binary = 9", [])
+        .unwrap();
     let refused = open(&place).map(drop).unwrap_err();
     assert!(matches!(refused, LedgerError::TooNew { oldest_binary: 9, .. }), "{refused}");
 }

@@ -86,11 +86,8 @@ async fn usages_are_sums_by_type(world: World) {
         claim.kind = kind.map(str::to_owned);
         world.ok(berth_placement_model::Command::SetAllocations(claim)).await;
     }
-    let question = |user: Option<&str>, kind| UsageQuestion {
-        project: "project".to_owned(),
-        user: user.map(str::to_owned),
-        kind,
-    };
+    let question =
+        |user: Option<&str>, kind| UsageQuestion { project: "project".to_owned(), user: user.map(str::to_owned), kind };
     let ask = |question| world.ledgers[0].usages(question, soon());
     let usage = |kind: Option<&str>, consumers, vcpu: u64| Usage {
         kind: kind.map(str::to_owned),

@@ -123,14 +123,7 @@ pub fn soon() -> Instant {
 }
 
 pub fn room(total: u64) -> Inventory {
-    Inventory {
-        total,
-        reserved: 0,
-        min_unit: 1,
-        max_unit: Inventory::LARGEST,
-        step_size: 1,
-        allocation_ratio: 1.0,
-    }
+    Inventory { total, reserved: 0, min_unit: 1, max_unit: Inventory::LARGEST, step_size: 1, allocation_ratio: 1.0 }
 }
 
 /// What a consumer is to have, whatever its generation.
@@ -155,7 +148,8 @@ pub fn providers(model: &Model) -> BTreeMap<Key, ProviderState> {
 pub fn numbered(all: impl IntoIterator<Item = ProviderState>) -> Vec<ProviderState> {
     let mut all: Vec<_> = all.into_iter().collect();
     all.sort_by_key(|state| state.id);
-    let places: BTreeMap<ProviderId, ProviderId> = (1..).zip(&all).map(|(at, state)| (state.id, ProviderId(at))).collect();
+    let places: BTreeMap<ProviderId, ProviderId> =
+        (1..).zip(&all).map(|(at, state)| (state.id, ProviderId(at))).collect();
     for state in &mut all {
         state.id = places[&state.id];
         state.root = places[&state.root];

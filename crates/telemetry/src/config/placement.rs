@@ -33,7 +33,8 @@ impl Placement {
         const METRICS: &str = "Address of its probes, metrics and checks; `0` switches them off.";
         const DATABASE: &str = "The ledger: a SQLite file, the URL of a PostgreSQL database, or `:memory:`.";
         const AUTH: &str = "How callers of the Placement API prove who they are.";
-        const ENFORCE: &str = "Whether the newer default policies of Placement hold; without them the role admin may do everything.";
+        const ENFORCE: &str =
+            "Whether the newer default policies of Placement hold; without them the role admin may do everything.";
         let choices = [("keystone", AuthMode::Keystone), ("noauth2", AuthMode::NoAuth2), ("off", AuthMode::Off)];
         Self {
             listen: s.text("listen", "127.0.0.1:8778", LISTEN),
@@ -42,8 +43,12 @@ impl Placement {
             auth: s.choice("auth", &choices, "off", AUTH).unwrap_or(AuthMode::Off),
             policy_file: s.optional("policyFile", "none", "File with rules of oslo.policy.").map(PathBuf::from),
             enforce_new_defaults: s.flag("enforceNewDefaults", true, ENFORCE),
-            cors_origin: s.list("corsOrigin", "none", "Sites whose pages may use the API; `*` is all.").unwrap_or_default(),
-            cors_headers: s.list("corsHeaders", "none", "Request headers that these pages may send.").unwrap_or_default(),
+            cors_origin: s
+                .list("corsOrigin", "none", "Sites whose pages may use the API; `*` is all.")
+                .unwrap_or_default(),
+            cors_headers: s
+                .list("corsHeaders", "none", "Request headers that these pages may send.")
+                .unwrap_or_default(),
         }
     }
 }

@@ -206,14 +206,14 @@ impl Raised {
 
 /// What consumers had, before they get what they have now.
 async fn forget(connection: &mut PgConnection, facts: &Facts, changes: &Changes) -> Result<()> {
+    const FORGET: &str = "WITH amounts AS (DELETE FROM allocations WHERE consumer = ANY($1)) \
+         DELETE FROM consumers WHERE uuid = ANY($2)";
     let known = |key: &&Key| facts.consumers.contains_key(*key);
     let all: Vec<&str> = changes.consumers.keys().chain(&changes.gone).filter(known).map(Key::as_str).collect();
     if all.is_empty() {
         return Ok(());
     }
     let gone: Vec<&str> = changes.gone.iter().map(Key::as_str).collect();
-    const FORGET: &str = "WITH amounts AS (DELETE FROM allocations WHERE consumer = ANY($1)) \
-         DELETE FROM consumers WHERE uuid = ANY($2)";
     sqlx::query(FORGET).bind(all).bind(gone).execute(connection).await.map(drop)
 }
 
@@ -248,9 +248,9 @@ async fn describe(connection: &mut PgConnection, id: ProviderId, change: &Provid
         write_inventory(connection, id, class, inventory, now).await?;
     }
     if let Some(traits) = &change.traits {
+        const INSERT: &str = "INSERT INTO provider_traits (provider, trait) SELECT $1, * FROM unnest($2::text[])";
         let names: Vec<&str> = traits.iter().map(TraitName::as_str).collect();
         run(connection, "DELETE FROM provider_traits WHERE provider = $1", id).await?;
-        const INSERT: &str = "INSERT INTO provider_traits (provider, trait) SELECT $1, * FROM unnest($2::text[])";
         sqlx::query(INSERT).bind(id.0).bind(names).execute(&mut *connection).await?;
     }
     if let Some(aggregates) = &change.aggregates {

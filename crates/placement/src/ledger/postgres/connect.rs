@@ -42,9 +42,7 @@ pub(super) fn pool(options: PgConnectOptions) -> PgPool {
         .acquire_timeout(WAIT)
         // A claim would pay a round trip for the question whether the connection still works; a broken one is tried again.
         .test_before_acquire(false)
-        .after_connect(|connection, _| {
-            Box::pin(async move { connection.execute(SETTINGS).await.map(drop) })
-        });
+        .after_connect(|connection, _| Box::pin(async move { connection.execute(SETTINGS).await.map(drop) }));
     settings.connect_lazy_with(options)
 }
 

@@ -148,12 +148,7 @@ async fn lock_providers(connection: &mut PgConnection, wants: &Wants, left: &[i6
     rows.into_iter().map(|row| row.try_get(0)).collect()
 }
 
-async fn read_providers(
-    connection: &mut PgConnection,
-    ids: &[i64],
-    depth: Depth,
-    facts: &mut Facts,
-) -> Result<()> {
+async fn read_providers(connection: &mut PgConnection, ids: &[i64], depth: Depth, facts: &mut Facts) -> Result<()> {
     if ids.is_empty() {
         return Ok(());
     }

@@ -28,7 +28,8 @@ pub(super) enum Since {
 /// Reads what `seen` did not see.
 ///
 /// Not seen are the transactions from its upper end on and those that were running then; asking for these two by index is
-/// cheap, however long a transaction elsewhere has been running. A pruned record is missed only if its transaction is one of
+/// cheap, however long a transaction elsewhere has been running. `OFFSET 0` keeps the planner, which cannot know how few
+/// records there are, from reading all providers. A pruned record is missed only if its transaction is one of
 /// them and is not running any more.
 pub(super) async fn since(connection: &mut PgConnection, seen: &Seen) -> Result<Since> {
     let (since, names) = records(connection, seen).await?;
@@ -58,7 +59,8 @@ async fn records(connection: &mut PgConnection, seen: &Seen) -> Result<(Since, b
              p.below > pg_snapshot_xmax(s) OR EXISTS (SELECT 1 FROM pg_snapshot_xip(s) AS x \
                WHERE x < p.below AND pg_visible_in_snapshot(x, pg_current_snapshot())) AS lost \
            FROM seen, pruned AS p) AS v \
-         LEFT JOIN records AS r ON true LEFT JOIN providers AS p ON p.id = r.provider {joins}"
+         LEFT JOIN records AS r ON true \
+         LEFT JOIN LATERAL (SELECT * FROM providers WHERE id = r.provider OFFSET 0) AS p ON true {joins}"
     );
     let rows = sqlx::query(&query).bind(&seen.0).fetch_all(&mut *connection).await?;
     let Some(first) = rows.first() else { return Ok((Since::Lost, false)) };

@@ -117,8 +117,7 @@ fn write_inventory(
     let Inventory { total, reserved, min_unit, max_unit, step_size, allocation_ratio } = *inventory;
     let [total, reserved, min_unit, max_unit, step_size] =
         [total, reserved, min_unit, max_unit, step_size].map(integer);
-    let values =
-        params![id.0, class.as_str(), total, reserved, min_unit, max_unit, step_size, allocation_ratio, now];
+    let values = params![id.0, class.as_str(), total, reserved, min_unit, max_unit, step_size, allocation_ratio, now];
     run(connection, UPSERT, values)
 }
 
@@ -185,12 +184,11 @@ fn change_trait(connection: &Connection, change: &NameChange<TraitName>, now: i6
         NameChange::Create(name) => {
             run(connection, "INSERT INTO traits (name, created_at) VALUES (?1, ?2)", params![name.as_str(), now])
         }
-        NameChange::Rename { from, to } => [
-            "UPDATE traits SET name = ?2 WHERE name = ?1",
-            "UPDATE provider_traits SET trait = ?2 WHERE trait = ?1",
-        ]
-        .into_iter()
-        .try_for_each(|statement| run(connection, statement, params![from.as_str(), to.as_str()])),
+        NameChange::Rename { from, to } => {
+            ["UPDATE traits SET name = ?2 WHERE name = ?1", "UPDATE provider_traits SET trait = ?2 WHERE trait = ?1"]
+                .into_iter()
+                .try_for_each(|statement| run(connection, statement, params![from.as_str(), to.as_str()]))
+        }
         NameChange::Delete(name) => run(connection, "DELETE FROM traits WHERE name = ?1", params![name.as_str()]),
     }
 }

@@ -14,6 +14,7 @@ use crate::ledger::{
 
 /// Everything, of the state that the connection sees; the caller sees to it that this is one.
 pub(super) fn contents(connection: &Connection) -> Result<Contents> {
+    const AGGREGATES: &str = "SELECT provider, key, sent FROM provider_aggregates ORDER BY provider, position";
     let mut names = Names::default();
     let mut providers = connection.prepare(&format!("SELECT {PROVIDER} FROM providers ORDER BY id"))?;
     let providers = providers.query_map([], rows::provider)?;
@@ -31,7 +32,6 @@ pub(super) fn contents(connection: &Connection) -> Result<Contents> {
         provider.traits = of(&mut traits, provider.id)?;
     }
     drop(traits);
-    const AGGREGATES: &str = "SELECT provider, key, sent FROM provider_aggregates ORDER BY provider, position";
     let mut statement = connection.prepare(AGGREGATES)?;
     let mut aggregates = joined(&mut statement, |row| rows::aggregate(row, 1))?;
     for provider in &mut providers {
@@ -72,8 +72,7 @@ pub(super) fn custom_names(connection: &Connection) -> Result<CustomNames> {
     })?;
     let classes = classes.collect::<Result<_>>()?;
     let mut statement = connection.prepare_cached("SELECT name, created_at FROM traits")?;
-    let traits = statement.query_map([], |row| {
-        Ok((TraitName::new(row.get_ref(0)?.as_str()?), timestamp(row.get(1)?)))
-    })?;
+    let traits =
+        statement.query_map([], |row| Ok((TraitName::new(row.get_ref(0)?.as_str()?), timestamp(row.get(1)?))))?;
     Ok(CustomNames { classes, traits: traits.collect::<Result<_>>()? })
 }

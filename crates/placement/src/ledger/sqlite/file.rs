@@ -128,7 +128,8 @@ impl From<rusqlite::Error> for Migrating {
 
 fn migrate(connection: &mut Connection) -> Result<(), Migrating> {
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    let tables = transaction.query_row("SELECT count(*) FROM sqlite_schema WHERE type = 'table'", [], |row| row.get(0))?;
+    let tables =
+        transaction.query_row("SELECT count(*) FROM sqlite_schema WHERE type = 'table'", [], |row| row.get(0))?;
     let found = found(&transaction, tables)?;
     for index in schema::missing(found, MIGRATIONS.len()).map_err(Migrating::Refused)? {
         transaction.execute_batch(MIGRATIONS[index])?;
@@ -141,7 +142,8 @@ fn found(connection: &Connection, tables: i64) -> Result<Option<Found>, Migratin
     if tables == 0 {
         return Ok(None);
     }
-    let not_ours = || Migrating::Refused(LedgerError::NotOurs { why: "it has tables, and none says its version".to_owned() });
+    let not_ours =
+        || Migrating::Refused(LedgerError::NotOurs { why: "it has tables, and none says its version".to_owned() });
     if !connection.table_exists(None, "schema")? {
         return Err(not_ours());
     }

@@ -57,16 +57,13 @@ pub(super) fn state(
     depth: Depth,
     names: &mut Names,
 ) -> Result<Option<ProviderState>> {
-    let mut statement =
-        connection.prepare_cached(&format!("SELECT {PROVIDER} FROM providers WHERE id = ?1"))?;
+    let mut statement = connection.prepare_cached(&format!("SELECT {PROVIDER} FROM providers WHERE id = ?1"))?;
     let Some(mut state) = statement.query_row([id.0], rows::provider).optional()? else { return Ok(None) };
-    let mut statement =
-        connection.prepare_cached(&format!("SELECT {HELD} FROM inventories WHERE provider = ?1"))?;
+    let mut statement = connection.prepare_cached(&format!("SELECT {HELD} FROM inventories WHERE provider = ?1"))?;
     let held = statement.query_map([id.0], |row| rows::held(row, 0, names))?;
     state.inventories = held.collect::<Result<_>>()?;
     if depth == Depth::Whole {
-        let mut statement =
-            connection.prepare_cached("SELECT trait FROM provider_traits WHERE provider = ?1")?;
+        let mut statement = connection.prepare_cached("SELECT trait FROM provider_traits WHERE provider = ?1")?;
         let traits = statement.query_map([id.0], |row| Ok(names.of_trait(row.get_ref(0)?.as_str()?)))?;
         state.traits = traits.collect::<Result<_>>()?;
         let mut statement = connection

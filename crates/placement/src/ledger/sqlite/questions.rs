@@ -11,6 +11,8 @@ use crate::ledger::{ConsumerRecord, KindFilter, ProviderAllocations, Usage, Usag
 
 /// A consumer with what it has.
 pub(super) fn consumer(connection: &Connection, key: &Key) -> Result<Option<ConsumerRecord>> {
+    const ALLOCATIONS: &str = "SELECT p.uuid, p.generation, a.class, a.used, a.created_at \
+         FROM allocations a JOIN providers p ON p.id = a.provider WHERE a.consumer = ?1 ORDER BY p.id";
     const CONSUMER: &str = "SELECT generation, project, user, kind FROM consumers WHERE uuid = ?1";
     let mut statement = connection.prepare_cached(CONSUMER)?;
     let found = statement.query_row([key.as_str()], |row| {
@@ -24,8 +26,6 @@ pub(super) fn consumer(connection: &Connection, key: &Key) -> Result<Option<Cons
         })
     });
     let Some(mut record) = found.optional()? else { return Ok(None) };
-    const ALLOCATIONS: &str = "SELECT p.uuid, p.generation, a.class, a.used, a.created_at \
-         FROM allocations a JOIN providers p ON p.id = a.provider WHERE a.consumer = ?1 ORDER BY p.id";
     let mut names = Names::default();
     let mut statement = connection.prepare_cached(ALLOCATIONS)?;
     let mut rows = statement.query([key.as_str()])?;
@@ -43,11 +43,11 @@ pub(super) fn consumer(connection: &Connection, key: &Key) -> Result<Option<Cons
 
 /// Who has allocations at a provider.
 pub(super) fn consumers_at(connection: &Connection, provider: &Key) -> Result<Option<ProviderAllocations>> {
+    const ALLOCATIONS: &str = "SELECT a.consumer, c.generation, a.class, a.used, a.created_at \
+         FROM allocations a JOIN consumers c ON c.uuid = a.consumer WHERE a.provider = ?1";
     let mut statement = connection.prepare_cached("SELECT id, generation FROM providers WHERE uuid = ?1")?;
     let found = statement.query_row([provider.as_str()], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)));
     let Some((id, generation)) = found.optional()? else { return Ok(None) };
-    const ALLOCATIONS: &str = "SELECT a.consumer, c.generation, a.class, a.used, a.created_at \
-         FROM allocations a JOIN consumers c ON c.uuid = a.consumer WHERE a.provider = ?1";
     let mut names = Names::default();
     let mut all = ProviderAllocations { generation, consumers: BTreeMap::new(), modified: None };
     let mut statement = connection.prepare_cached(ALLOCATIONS)?;

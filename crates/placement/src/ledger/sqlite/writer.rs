@@ -202,10 +202,7 @@ fn done(connection: &Connection, command: &Command, now: Timestamp, news: &mut N
     Ok(Written { outcome, provider })
 }
 
-fn in_savepoint<T>(
-    connection: &Connection,
-    work: impl FnOnce() -> rusqlite::Result<T>,
-) -> rusqlite::Result<T> {
+fn in_savepoint<T>(connection: &Connection, work: impl FnOnce() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     let run = |statement| connection.prepare_cached(statement)?.execute([]);
     run("SAVEPOINT one")?;
     let done = work();
