@@ -35,6 +35,7 @@ mod routing;
 mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod turns;
 mod watch;
 mod write;
 
