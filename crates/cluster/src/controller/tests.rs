@@ -91,7 +91,7 @@ where
     let (woken, stopped, counted) = (wakeups.clone(), stop.clone(), all.controllers);
     let pick = match order {
         Order::AsTheyCome => None,
-        Order::Picked => Some(Box::new(|_| 0) as Pick),
+        Order::Picked => Some(Box::new(|_: usize| 0_usize) as Pick),
     };
     let task = tokio::spawn(run(options, woken, exists, stopped, counted, look, pick));
     Scene { wakeups, stop, log, registry, task }

@@ -410,8 +410,8 @@ async fn so_many_writes_are_on_their_way_at_once_whoever_sends_them() {
     in_time(WRITE_DEADLINE / 2).await.unwrap_err();
     assert_eq!(sent(), WRITES_AT_ONCE);
     let other = scene.writer.clone().fenced(crate::Fence::held_now().0);
-    let waiting = other.in_turn(&ClusterName::home());
-    let mut waiting = std::pin::pin!(waiting);
+    let home = ClusterName::home();
+    let mut waiting = std::pin::pin!(other.in_turn(&home));
     assert!(futures::poll!(&mut waiting).is_pending(), "another writer waits with them");
     in_time(WRITE_DEADLINE).await.unwrap_err();
     assert_eq!(sent(), WRITES_AT_ONCE + 3, "each has its whole deadline from when its turn comes");
