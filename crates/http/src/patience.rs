@@ -24,7 +24,8 @@ impl Turns {
         self.0.fetch_add(1, Ordering::AcqRel);
     }
 
-    fn count(&self) -> usize {
+    /// How many there were.
+    pub fn count(&self) -> usize {
         self.0.load(Ordering::Acquire)
     }
 }

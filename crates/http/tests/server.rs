@@ -261,3 +261,27 @@ async fn probes_tell_who_is_waiting() {
     assert!(ready.is_ready());
     has(&running.get("/metrics").await, &["200 OK", "content-type: text/plain; version=0.0.4; charset=utf-8"]);
 }
+
+#[tokio::test]
+async fn what_is_said_about_a_head_that_the_library_refuses_may_be_worded_anew() {
+    let own_words = |head: &[u8]| {
+        let bad = String::from_utf8_lossy(head).contains("content-length: hi");
+        bad.then(|| b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 9\r\n\r\nown words".to_vec())
+    };
+    let running = Running::start(server().with_refused(Arc::new(own_words))).await;
+    let bad = "POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: hi mom\r\n\r\n{}";
+    let answer = running.send(bad).await;
+    assert!(answer.ends_with("\r\n\r\nown words"), "{answer}");
+    assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{answer}");
+    let other = running.send("GET /id HTTP/1.1\r\nhost: a\r\nno colon\r\n\r\n").await;
+    assert!(other.starts_with("HTTP/1.1 400") && !other.contains("own words"), "{other}");
+    let mut stream = running.connect().await;
+    let mut buffer = [0; 1024];
+    stream.write_all(b"GET /id HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+    let read = stream.read(&mut buffer).await.unwrap();
+    has(&String::from_utf8_lossy(&buffer[..read]), &["200 OK"]);
+    stream.write_all(bad.as_bytes()).await.unwrap();
+    let mut rest = String::new();
+    let _ = stream.read_to_string(&mut rest).await;
+    assert!(rest.ends_with("own words"), "also the second request of a connection: {rest}");
+}

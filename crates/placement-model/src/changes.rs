@@ -48,11 +48,11 @@ pub struct ProviderChange {
     pub root: Option<ProviderId>,
     /// Whether `updated_at` is set.
     pub touched: bool,
-    /// Inventories that are written.
+    /// Inventories that are written: replaced, or created.
     pub inventories: BTreeMap<ClassName, Inventory>,
     /// Inventories that are deleted.
     pub without: BTreeSet<ClassName>,
-    /// What `used` becomes, of inventories that stay.
+    /// What `used` becomes, of inventories that exist afterwards. It is 0 for a new one that is not in here.
     pub used: BTreeMap<ClassName, u64>,
     /// All traits.
     pub traits: Option<BTreeSet<TraitName>>,

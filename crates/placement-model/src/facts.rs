@@ -7,11 +7,19 @@ use crate::{ClassName, Key, ProviderId, ProviderState, TraitName};
 /// The rows that a command needs, to be locked in the order of the issue: trees, consumers by key, providers by number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wants {
-    /// Whether shapes of trees change or must not change: the one lock for trees. Then every provider of the trees of
-    /// `providers` is read.
+    /// Whether shapes of trees change or must not change: the one lock for trees.
     pub trees: bool,
+    /// Whether every provider of the trees of `providers` is read. Only with `trees`.
+    pub whole_trees: bool,
     /// Providers by UUID. Those that `consumers` have allocations at are read as well.
     pub providers: BTreeSet<Key>,
+    /// Whether inventories and usage of providers are read; if not they may be empty in the facts.
+    pub inventories: bool,
+    /// Whether traits of providers are read; if not they may be empty in the facts. Aggregates and times always may be anything.
+    pub provider_traits: bool,
+    /// Whether `classes` of the facts has the custom classes of inventories that are read as well, because a text lists them
+    /// in order.
+    pub class_order: bool,
     /// Providers by name, for names that must be unique.
     pub provider_names: BTreeSet<String>,
     /// Consumers with their allocations.
@@ -31,7 +39,7 @@ pub struct Facts {
     pub providers: BTreeMap<ProviderId, ProviderState>,
     /// Consumers.
     pub consumers: BTreeMap<Key, Consumer>,
-    /// Those of the wanted custom classes that exist, with their number: the order of creation.
+    /// Those of the wanted custom classes (see also [`Wants::class_order`]) that exist, with their number: the order of creation.
     pub classes: BTreeMap<ClassName, i64>,
     /// Those of the wanted custom traits that exist.
     pub traits: BTreeSet<TraitName>,

@@ -1,9 +1,19 @@
-//! Names of resource classes and traits. It decides nothing about which exist.
+//! Names of resource classes and traits. It decides which names are custom ones, and nothing about which exist.
 
 use std::{borrow::Borrow, fmt, sync::Arc};
 
 /// The trait of providers whose inventory others may use (document 51 section 12.2).
 pub const SHARES: &str = "MISC_SHARES_VIA_AGGREGATE";
+
+/// The most characters that a name has.
+const LONGEST: usize = 255;
+
+/// Whether a class or trait may be created with this name: `CUSTOM_` and capital letters, digits and underscores, at most 255
+/// characters (document 51 section 2; without the trailing newline that section 19 no. 16 has).
+pub fn is_custom(name: &str) -> bool {
+    let fits = |rest: &str| !rest.is_empty() && rest.bytes().all(|one| matches!(one, b'A'..=b'Z' | b'0'..=b'9' | b'_'));
+    name.len() <= LONGEST && name.strip_prefix("CUSTOM_").is_some_and(fits)
+}
 
 macro_rules! name {
     ($(#[$docs:meta])* $name:ident) => {
@@ -56,4 +66,22 @@ name! {
 name! {
     /// The name of a trait, such as `HW_CPU_X86_AVX2` or `CUSTOM_FAST`.
     TraitName
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn document_51_section_19_no_16_a_custom_name_is_all_of_the_pattern() {
+        for name in ["CUSTOM_A", "CUSTOM__", "CUSTOM_A_9", &format!("CUSTOM_{}", "A".repeat(248))] {
+            assert!(is_custom(name), "{name}");
+        }
+        let long = format!("CUSTOM_{}", "A".repeat(249));
+        for name in
+            ["", "CUSTOM_", "CUSTOM", "VCPU", "custom_A", "CUSTOM_a", "CUSTOM_A\n", "CUSTOM_Ä", " CUSTOM_A", &long]
+        {
+            assert!(!is_custom(name), "{name:?}");
+        }
+    }
 }

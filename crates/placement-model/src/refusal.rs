@@ -82,6 +82,11 @@ impl Refusal {
         Self::new(Kind::NotFound, text)
     }
 
+    /// 409 with the code of a lost race: whoever reads again may succeed.
+    pub fn concurrent(text: impl Into<String>) -> Self {
+        Self::conflict(text).with(Code::ConcurrentUpdate)
+    }
+
     /// 409.
     pub fn conflict(text: impl Into<String>) -> Self {
         Self::new(Kind::Conflict, text)

@@ -1,17 +1,37 @@
 //! What the API needs of a ledger, whichever database it is. It decides what an answer may rest on: a write is answered
 //! after its transaction has committed, a read sees everything that had committed when it was asked for.
 
+mod after;
+mod check;
+mod contents;
+mod depth;
+mod error;
+mod metrics;
+mod operated;
+pub mod postgres;
+mod schema;
+mod shelf;
+pub mod sqlite;
+mod times;
+
 use std::{collections::BTreeMap, sync::Arc};
 
-use berth_placement_model::{ClassName, Command, Key, Outcome, ProviderState, Refusal};
+use berth_placement_model::{ClassName, Command, Key, Model, Outcome, ProviderState, Refusal};
 use futures::future::BoxFuture;
 use thiserror::Error;
 use tokio::time::Instant;
+
+pub use error::LedgerError;
+pub use metrics::LedgerMetrics;
+pub use operated::Operated;
 
 /// A database with everything that Placement remembers. Calls end at their deadline at the latest.
 pub trait Ledger: Send + Sync + 'static {
     /// Decides and does one write in one transaction, and answers after its commit.
     fn write(&self, command: Command, until: Instant) -> BoxFuture<'_, Result<Written, Trouble>>;
+
+    /// All providers, as new as everything that had committed when this was called.
+    fn model(&self, until: Instant) -> BoxFuture<'_, Result<Arc<Model>, Trouble>>;
 
     /// A consumer and its allocations; `None` when it has none.
     fn consumer<'a>(&'a self, key: &'a Key, until: Instant) -> BoxFuture<'a, Result<Option<ConsumerRecord>, Trouble>>;

@@ -1,0 +1,186 @@
+//! Allocations (document 51 section 9): who gets what. It decides whether the inventories that a request names have room,
+//! all of its consumers together, and that their former allocations make room first.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    Decision, View, consumers,
+    usage::{Line, Usage},
+    view::no_such_class,
+};
+use crate::{Changes, ClassName, Inventory, Key, Outcome, ProviderId, ProviderState, Refusal, command::ConsumerWrite};
+
+/// One amount of a request, with what it is for.
+struct Asked<'a> {
+    consumer: &'a Key,
+    provider: &'a ProviderState,
+    class: &'a ClassName,
+    /// 0: an allocation of a consumer that gives up everything.
+    amount: u64,
+}
+
+/// Inventories that differ from the facts while allocations are judged.
+pub(super) type Interim<'a> = BTreeMap<ProviderId, BTreeMap<&'a ClassName, &'a Inventory>>;
+
+/// What a route says of a class that does not exist, for a consumer.
+pub(super) type UnknownClass = fn(&Key, &ClassName) -> String;
+
+pub(super) fn set_one(view: &View<'_>, write: &ConsumerWrite) -> Decision {
+    let unknown: UnknownClass =
+        |consumer, class| format!("Unable to allocate inventory for consumer {consumer}: {}", no_such_class(class));
+    set(view, std::slice::from_ref(write), unknown)
+}
+
+pub(super) fn set_many(view: &View<'_>, writes: &[ConsumerWrite]) -> Decision {
+    set(view, writes, |_, class| format!("Unable to allocate inventory {}", no_such_class(class)))
+}
+
+fn set(view: &View<'_>, writes: &[ConsumerWrite], unknown: UnknownClass) -> Decision {
+    consumers::check(view, writes)?;
+    let request = Request::read(view, writes)?;
+    Ok((request.grant(view, &Interim::new(), unknown)?, Outcome::Done))
+}
+
+pub(super) fn delete(view: &View<'_>, consumer: &Key) -> Decision {
+    if !view.facts.consumers.contains_key(consumer) {
+        return Err(Refusal::not_found(format!("No allocations for consumer '{consumer}'")));
+    }
+    let mut changes = Changes { gone: [consumer.clone()].into(), ..Changes::default() };
+    let mut usage = Usage::default();
+    usage.give_back(view, consumer);
+    usage.follow(&mut changes);
+    Ok((changes, Outcome::Done))
+}
+
+/// The amounts of a request, in its order, of providers that exist.
+pub(super) struct Request<'a> {
+    writes: &'a [ConsumerWrite],
+    asked: Vec<Asked<'a>>,
+}
+
+impl<'a> Request<'a> {
+    /// Phase 2 of section 9.3.
+    pub(super) fn read(view: &View<'a>, writes: &'a [ConsumerWrite]) -> Result<Self, Refusal> {
+        let mut asked = Vec::with_capacity(writes.iter().map(|write| write.allocations.len()).sum());
+        for write in writes {
+            if write.allocations.is_empty() {
+                asked.extend(given_up(view, &write.consumer));
+            }
+            for (uuid, amounts) in &write.allocations {
+                let provider = view.find(uuid).ok_or_else(|| {
+                    Refusal::invalid(format!("Allocation for resource provider '{uuid}' that does not exist."))
+                })?;
+                let consumer = &write.consumer;
+                asked.extend(amounts.iter().map(|(class, amount)| Asked {
+                    consumer,
+                    provider,
+                    class,
+                    amount: *amount,
+                }));
+            }
+        }
+        Ok(Self { writes, asked })
+    }
+
+    /// Phase 3 of section 9.3: everything that follows, if there is room.
+    pub(super) fn grant(
+        &self,
+        view: &View<'a>,
+        interim: &Interim<'_>,
+        unknown: UnknownClass,
+    ) -> Result<Changes, Refusal> {
+        if let Some(asked) = self.asked.iter().find(|asked| !view.has_class(asked.class)) {
+            return Err(Refusal::invalid(unknown(asked.consumer, asked.class)));
+        }
+        self.check_served(view, interim)?;
+        let mut usage = Usage::default();
+        for write in self.writes {
+            usage.give_back(view, &write.consumer);
+        }
+        for asked in &self.asked {
+            let line = usage.ask(view, asked.provider.id, asked.class, asked.amount);
+            asked.check(line, interim)?;
+        }
+        let mut changes = Changes::default();
+        for asked in &self.asked {
+            let change = changes.providers.entry(asked.provider.id).or_default();
+            (change.raised, change.touched) = (1, true);
+        }
+        usage.follow(&mut changes);
+        consumers::follow(view, self.writes, &mut changes);
+        Ok(changes)
+    }
+
+    /// Every provider has an inventory of at least one of the classes, whichever was asked of it.
+    fn check_served(&self, view: &View<'a>, interim: &Interim<'_>) -> Result<(), Refusal> {
+        // Nearly always everybody has what was asked of it; only otherwise the other classes matter.
+        if self.asked.iter().all(|asked| inventory(asked.provider, asked.class, interim).is_some()) {
+            return Ok(());
+        }
+        let classes = distinct(self.asked.iter().map(|asked| asked.class));
+        let mut without = distinct(self.asked.iter().map(|asked| &asked.provider.uuid));
+        without.retain(|uuid| {
+            let provider = view.find(uuid);
+            !provider.is_some_and(|provider| classes.iter().any(|class| inventory(provider, class, interim).is_some()))
+        });
+        if without.is_empty() {
+            return Ok(());
+        }
+        let classes: Vec<_> = classes.into_iter().map(ClassName::as_str).collect();
+        let without: Vec<_> = without.into_iter().map(Key::as_str).collect();
+        Err(invalid(&classes.join(", "), &without.join(", ")))
+    }
+}
+
+/// Each once, in the order of the request.
+fn distinct<'a, T: Ord>(all: impl Iterator<Item = &'a T>) -> Vec<&'a T> {
+    let mut seen = BTreeSet::new();
+    all.filter(|one| seen.insert(*one)).collect()
+}
+
+/// The inventory that counts while a request is judged.
+fn inventory<'b>(provider: &'b ProviderState, class: &ClassName, interim: &Interim<'b>) -> Option<&'b Inventory> {
+    let newer = interim.get(&provider.id).and_then(|newer| newer.get(class).copied());
+    newer.or_else(|| provider.inventories.get(class).map(|held| &held.inventory))
+}
+
+fn invalid(classes: &str, providers: &str) -> Refusal {
+    Refusal::conflict(format!(
+        "Unable to allocate inventory: Inventory for '{classes}' on resource provider '{providers}' invalid."
+    ))
+}
+
+/// What a consumer has, as amounts of 0.
+fn given_up<'a>(view: &View<'a>, key: &'a Key) -> impl Iterator<Item = Asked<'a>> {
+    let has = view.facts.consumers.get(key).into_iter().flat_map(|consumer| consumer.allocations.keys());
+    has.filter_map(move |(provider, class)| {
+        let provider = view.facts.providers.get(provider)?;
+        Some(Asked { consumer: key, provider, class, amount: 0 })
+    })
+}
+
+impl Asked<'_> {
+    fn check(&self, line: Line, interim: &Interim<'_>) -> Result<(), Refusal> {
+        if self.amount == 0 {
+            return Ok(());
+        }
+        let inventory = inventory(self.provider, self.class, interim)
+            .ok_or_else(|| invalid(self.class.as_str(), self.provider.uuid.as_str()))?;
+        if !inventory.allows(self.amount) {
+            return Err(self.refused("violate inventory constraints"));
+        }
+        let shrinks = line.kept.saturating_add(line.asked) <= line.before;
+        if shrinks || inventory.has_room(line.kept, line.asked) {
+            return Ok(());
+        }
+        Err(self.refused("exceed the capacity"))
+    }
+
+    fn refused(&self, what: &str) -> Refusal {
+        Refusal::conflict(format!(
+            "Unable to allocate inventory: Unable to create allocation for '{}' on resource provider '{}'. The \
+             requested amount would {what}.",
+            self.class, self.provider.uuid
+        ))
+    }
+}

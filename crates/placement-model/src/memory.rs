@@ -1,0 +1,243 @@
+//! A ledger in memory, for tests: the plainest thing that reads facts and applies changes. It decides nothing about the API;
+//! it says what any ledger must do with [`Wants`] and [`Changes`], and [`laws`] say what must be true of the result.
+
+pub mod laws;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use crate::{
+    Changes, ClassName, Command, Facts, Inventory, Key, Outcome, ProviderId, ProviderState, Refusal, TraitName, Wants,
+    changes::{ConsumerChange, NameChange, NewProvider, ProviderChange},
+    decide,
+    facts::Consumer,
+    provider::Held,
+};
+
+/// Everything that Placement remembers.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct MemoryState {
+    /// Providers.
+    pub providers: BTreeMap<ProviderId, ProviderState>,
+    /// Consumers, with the time of their last write.
+    pub consumers: BTreeMap<Key, (Consumer, Timestamp)>,
+    /// Custom classes with their numbers.
+    pub classes: BTreeMap<ClassName, i64>,
+    /// Custom traits.
+    pub traits: BTreeSet<TraitName>,
+    /// How many providers and classes were ever created.
+    numbers: i64,
+}
+
+impl MemoryState {
+    /// Decides and does one write.
+    pub fn write(&mut self, command: &Command, now: Timestamp) -> Result<Outcome, Refusal> {
+        let (changes, outcome) = decide(command, &self.facts(&command.wants()))?;
+        self.apply(changes, now);
+        Ok(outcome)
+    }
+
+    /// The provider with this UUID.
+    pub fn provider(&self, uuid: &Key) -> Option<&ProviderState> {
+        self.providers.values().find(|provider| provider.uuid == *uuid)
+    }
+
+    /// What was wanted, and nothing else.
+    pub fn facts(&self, wants: &Wants) -> Facts {
+        let providers = self.wanted_providers(wants);
+        let mut classes = wants.classes.clone();
+        if wants.class_order {
+            classes.extend(providers.values().flat_map(|provider| provider.inventories.keys().cloned()));
+        }
+        let consumers =
+            wants.consumers.iter().filter_map(|key| Some((key.clone(), self.consumers.get(key)?.0.clone())));
+        Facts {
+            consumers: consumers.collect(),
+            classes: classes.into_iter().filter_map(|name| self.classes.get(&name).map(|at| (name, *at))).collect(),
+            traits: wants.traits.intersection(&self.traits).cloned().collect(),
+            used_classes: if wants.uses { self.used_classes(&wants.classes) } else { BTreeSet::new() },
+            used_traits: if wants.uses { self.used_traits(&wants.traits) } else { BTreeSet::new() },
+            providers,
+        }
+    }
+
+    /// Everything, as if every row had been wanted.
+    pub fn all_facts(&self) -> Facts {
+        Facts {
+            providers: self.providers.clone(),
+            consumers: self.consumers.iter().map(|(key, (consumer, _))| (key.clone(), consumer.clone())).collect(),
+            classes: self.classes.clone(),
+            traits: self.traits.clone(),
+            used_classes: self.used_classes(&self.classes.keys().cloned().collect()),
+            used_traits: self.used_traits(&self.traits),
+        }
+    }
+
+    fn wanted_providers(&self, wants: &Wants) -> BTreeMap<ProviderId, ProviderState> {
+        let named = |provider: &&ProviderState| wants.providers.contains(&provider.uuid);
+        let roots: BTreeSet<_> = self.providers.values().filter(named).map(|provider| provider.root).collect();
+        let consumers = wants.consumers.iter().filter_map(|key| self.consumers.get(key));
+        let left: BTreeSet<_> =
+            consumers.flat_map(|(consumer, _)| consumer.allocations.keys()).map(|(provider, _)| *provider).collect();
+        let is_wanted = |provider: &&ProviderState| {
+            named(provider)
+                || wants.provider_names.contains(&provider.name)
+                || left.contains(&provider.id)
+                || (wants.whole_trees && roots.contains(&provider.root))
+        };
+        let read = |provider: &ProviderState| {
+            let mut read = ProviderState { aggregates: Vec::new(), ..provider.clone() };
+            if !wants.inventories {
+                read.inventories.clear();
+            }
+            if !wants.provider_traits {
+                read.traits.clear();
+            }
+            (read.id, read)
+        };
+        self.providers.values().filter(is_wanted).map(read).collect()
+    }
+
+    fn used_classes(&self, among: &BTreeSet<ClassName>) -> BTreeSet<ClassName> {
+        let held = |name: &&ClassName| self.providers.values().any(|provider| provider.inventories.contains_key(*name));
+        among.iter().filter(held).cloned().collect()
+    }
+
+    fn used_traits(&self, among: &BTreeSet<TraitName>) -> BTreeSet<TraitName> {
+        let held = |name: &&TraitName| self.providers.values().any(|provider| provider.traits.contains(*name));
+        among.iter().filter(held).cloned().collect()
+    }
+
+    /// Does what was decided, at this time.
+    pub fn apply(&mut self, changes: Changes, now: Timestamp) {
+        if let Some(created) = changes.created {
+            self.create(created, now);
+        }
+        for (id, change) in changes.providers {
+            if let Some(provider) = self.providers.get_mut(&id) {
+                change_provider(provider, change, now);
+            }
+        }
+        if let Some(deleted) = changes.deleted {
+            self.providers.remove(&deleted);
+        }
+        for (key, change) in changes.consumers {
+            self.consumers.insert(key, (consumer(change), now));
+        }
+        for key in changes.gone {
+            self.consumers.remove(&key);
+        }
+        for change in changes.classes {
+            self.change_class(change);
+        }
+        for change in changes.traits {
+            self.change_trait(change);
+        }
+    }
+
+    fn next_number(&mut self) -> i64 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    fn create(&mut self, new: NewProvider, now: Timestamp) {
+        let id = ProviderId(self.next_number());
+        let provider = ProviderState {
+            id,
+            uuid: new.uuid,
+            name: new.name,
+            generation: 0,
+            parent: new.above.map(|(parent, _)| parent),
+            root: new.above.map_or(id, |(_, root)| root),
+            created_at: now,
+            updated_at: None,
+            inventories: BTreeMap::new(),
+            traits: BTreeSet::new(),
+            aggregates: Vec::new(),
+        };
+        self.providers.insert(id, provider);
+    }
+
+    fn change_class(&mut self, change: NameChange<ClassName>) {
+        match change {
+            NameChange::Create(name) => {
+                let number = self.next_number();
+                self.classes.insert(name, number);
+            }
+            NameChange::Delete(name) => {
+                self.classes.remove(&name);
+            }
+            NameChange::Rename { from, to } => self.rename_class(&from, &to),
+        }
+    }
+
+    fn rename_class(&mut self, from: &ClassName, to: &ClassName) {
+        if let Some(number) = self.classes.remove(from) {
+            self.classes.insert(to.clone(), number);
+        }
+        for provider in self.providers.values_mut() {
+            if let Some(held) = provider.inventories.remove(from) {
+                provider.inventories.insert(to.clone(), held);
+            }
+        }
+        for (consumer, _) in self.consumers.values_mut() {
+            let allocations = std::mem::take(&mut consumer.allocations);
+            let renamed = |class| if class == *from { to.clone() } else { class };
+            consumer.allocations =
+                allocations.into_iter().map(|((at, class), amount)| ((at, renamed(class)), amount)).collect();
+        }
+    }
+
+    fn change_trait(&mut self, change: NameChange<TraitName>) {
+        match change {
+            NameChange::Create(name) => {
+                self.traits.insert(name);
+            }
+            NameChange::Delete(name) => {
+                self.traits.remove(&name);
+            }
+            // The API renames classes only.
+            NameChange::Rename { from, to } => {
+                self.traits.remove(&from);
+                self.traits.insert(to);
+            }
+        }
+    }
+}
+
+fn change_provider(provider: &mut ProviderState, change: ProviderChange, now: Timestamp) {
+    provider.generation += change.raised;
+    provider.name = change.name.unwrap_or_else(|| std::mem::take(&mut provider.name));
+    provider.parent = change.parent.unwrap_or(provider.parent);
+    provider.root = change.root.unwrap_or(provider.root);
+    if change.touched {
+        provider.updated_at = Some(now);
+    }
+    for class in change.without {
+        provider.inventories.remove(&class);
+    }
+    for (class, inventory) in change.inventories {
+        let held = held(provider.inventories.get(&class), inventory, now);
+        provider.inventories.insert(class, held);
+    }
+    for (class, used) in change.used {
+        if let Some(held) = provider.inventories.get_mut(&class) {
+            held.used = used;
+        }
+    }
+    provider.traits = change.traits.unwrap_or_else(|| std::mem::take(&mut provider.traits));
+    provider.aggregates = change.aggregates.unwrap_or_else(|| std::mem::take(&mut provider.aggregates));
+}
+
+fn held(before: Option<&Held>, inventory: Inventory, now: Timestamp) -> Held {
+    match before {
+        Some(before) => Held { inventory, updated_at: Some(now), ..*before },
+        None => Held { inventory, used: 0, created_at: now, updated_at: None },
+    }
+}
+
+fn consumer(change: ConsumerChange) -> Consumer {
+    let ConsumerChange { created: _, generation, project, user, kind, allocations } = change;
+    Consumer { generation, project, user, kind, allocations }
+}

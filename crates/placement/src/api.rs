@@ -1,0 +1,158 @@
+//! The Placement API of one process, put together: what remembers, who may what, and what the process bears. It
+//! decides how many requests run at once; what each does is up to `protocol` and `handlers`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::any;
+use berth_placement_model::question::GenerationOptions;
+use berth_telemetry::clock::{Clock, SystemClock};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
+
+use crate::ledger::Ledger;
+use crate::policy::Policies;
+use crate::protocol::authentication::Authentication;
+use crate::protocol::cors::Cors;
+use crate::protocol::problem::Problem;
+use crate::protocol::serve;
+use crate::route::PATHS;
+
+/// What the API bears.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Time for a request, the sending of its body included.
+    pub deadline: Duration,
+    /// What others get beyond it to say why they have failed.
+    pub grace: Duration,
+    /// Requests that run at once; more wait.
+    pub requests: usize,
+    /// Answers of candidates that are generated at once; more wait.
+    pub rounds: usize,
+    /// How long they wait before they are told to come again.
+    pub wait: Duration,
+    /// Bytes of a body.
+    pub body: usize,
+    /// Bytes of all bodies that are held at once.
+    pub bodies: usize,
+    /// Bytes of path and query.
+    pub target: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            deadline: Duration::from_secs(30),
+            grace: Duration::from_secs(2),
+            requests: 512,
+            rounds: 8,
+            wait: Duration::from_secs(5),
+            body: 2 * 1024 * 1024,
+            bodies: 32 * 1024 * 1024,
+            target: 60_000,
+        }
+    }
+}
+
+/// Shares of the memory for bodies are counted in this many bytes.
+const SHARE: usize = 1024;
+
+/// The API of one process.
+pub struct Api {
+    pub(crate) ledger: Arc<dyn Ledger>,
+    pub(crate) authentication: Arc<dyn Authentication>,
+    pub(crate) policies: Policies,
+    pub(crate) cors: Option<Cors>,
+    pub(crate) bounds: Bounds,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) generation: GenerationOptions,
+    rounds: Arc<Semaphore>,
+    turns: Arc<Semaphore>,
+    shares: Arc<Semaphore>,
+}
+
+impl Api {
+    /// An API without CORS, with the usual bounds.
+    pub fn new(ledger: Arc<dyn Ledger>, authentication: Arc<dyn Authentication>, policies: Policies) -> Self {
+        let api = Self {
+            ledger,
+            authentication,
+            policies,
+            cors: None,
+            bounds: Bounds::default(),
+            clock: Arc::new(SystemClock),
+            generation: GenerationOptions::default(),
+            rounds: Arc::new(Semaphore::new(0)),
+            turns: Arc::new(Semaphore::new(0)),
+            shares: Arc::new(Semaphore::new(0)),
+        };
+        api.with_bounds(Bounds::default())
+    }
+
+    /// The same for pages of other sites.
+    #[must_use]
+    pub fn with_cors(self, cors: Option<Cors>) -> Self {
+        Self { cors, ..self }
+    }
+
+    /// The same with other bounds.
+    #[must_use]
+    pub fn with_bounds(self, bounds: Bounds) -> Self {
+        let turns = Arc::new(Semaphore::new(bounds.requests));
+        let shares = Arc::new(Semaphore::new(bounds.bodies / SHARE));
+        let rounds = Arc::new(Semaphore::new(bounds.rounds));
+        Self { bounds, turns, shares, rounds, ..self }
+    }
+
+    /// The same with candidates that are generated otherwise.
+    #[must_use]
+    pub fn with_generation(self, generation: GenerationOptions) -> Self {
+        Self { generation, ..self }
+    }
+
+    /// The same with another clock.
+    #[must_use]
+    pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// What it bears.
+    pub fn bounds(&self) -> &Bounds {
+        &self.bounds
+    }
+
+    /// The API as a router. It routes by itself; the paths are named here for metrics only.
+    pub fn router(self) -> Router {
+        let named = PATHS.iter().fold(Router::new(), |router, (_, path)| router.route(path, any(serve)));
+        named.fallback(serve).with_state(Arc::new(self))
+    }
+
+    /// The right to run, once there is room.
+    pub(crate) async fn turn(&self, until: Instant) -> Result<OwnedSemaphorePermit, Problem> {
+        self.acquire(&self.turns, 1, until, "too many requests at once").await
+    }
+
+    /// A share of the memory for bodies.
+    pub(crate) async fn share(&self, bytes: usize, until: Instant) -> Result<OwnedSemaphorePermit, Problem> {
+        let shares = u32::try_from(bytes / SHARE + 1).unwrap_or(u32::MAX);
+        self.acquire(&self.shares, shares, until, "too many large bodies at once").await
+    }
+
+    /// The right to generate candidates.
+    pub(crate) async fn round(&self, until: Instant) -> Result<OwnedSemaphorePermit, Problem> {
+        self.acquire(&self.rounds, 1, until, "too many queries for candidates at once").await
+    }
+
+    async fn acquire(
+        &self,
+        from: &Arc<Semaphore>,
+        count: u32,
+        until: Instant,
+        full: &str,
+    ) -> Result<OwnedSemaphorePermit, Problem> {
+        let until = until.min(Instant::now() + self.bounds.wait);
+        let permit = timeout_at(until, from.clone().acquire_many_owned(count)).await;
+        permit.ok().and_then(Result::ok).ok_or_else(|| Problem::unavailable(full))
+    }
+}

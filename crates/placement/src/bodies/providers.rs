@@ -1,0 +1,49 @@
+//! Bodies of POST and PUT `/resource_providers` (document 51 sections 4.1 and 4.2).
+
+use berth_placement_model::command::Parent;
+use berth_placement_model::{Key, Version};
+
+use super::{Lazy, text};
+use crate::json::Json;
+use crate::schema::Schema;
+
+fn name() -> Schema {
+    Schema::object().requires("name", Schema::text().up_to(200))
+}
+
+fn parent(schema: Schema) -> Schema {
+    schema.with("parent_provider_uuid", Schema::uuid().or_null())
+}
+
+static POST: Lazy = Lazy::new(|| name().with("uuid", Schema::uuid()));
+static POST_NESTED: Lazy = Lazy::new(|| parent(name().with("uuid", Schema::uuid())));
+static PUT: Lazy = Lazy::new(name);
+static PUT_NESTED: Lazy = Lazy::new(|| parent(name()));
+
+/// For POST.
+pub fn creation(version: Version) -> &'static Schema {
+    if version.has(14) { &POST_NESTED } else { &POST }
+}
+
+/// For PUT.
+pub fn update(version: Version) -> &'static Schema {
+    if version.has(14) { &PUT_NESTED } else { &PUT }
+}
+
+/// A provider as a body describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Described {
+    /// Its name.
+    pub name: String,
+    /// Its UUID, if given.
+    pub uuid: Option<Key>,
+    /// What is said of its parent.
+    pub parent: Parent,
+}
+
+/// What the body says.
+pub fn read(body: &Json) -> Described {
+    let key = |value: &Json| value.as_text().map(Key::new);
+    let parent = body.get("parent_provider_uuid").map_or(Parent::Unchanged, |value| Parent::Set(key(value)));
+    Described { name: text(body, "name"), uuid: body.get("uuid").and_then(key), parent }
+}

@@ -1,0 +1,41 @@
+//! The body of POST `/reshaper` (document 51 section 11).
+
+use berth_placement_model::command::{ConsumerWrite, NewInventories};
+use berth_placement_model::{Key, Version};
+
+use super::{Lazy, allocations, inventories, last_of_each};
+use crate::json::Json;
+use crate::schema::{Pattern, Schema};
+
+fn schema_of(minor: u8) -> Schema {
+    let version = Version::new(minor).unwrap_or(Version::NEWEST);
+    let inventories = Schema::object().nonempty().matching(Pattern::KEY, inventories::all());
+    Schema::object().requires("inventories", inventories).requires("allocations", allocations::of_reshape(version))
+}
+
+static OLDEST: Lazy = Lazy::new(|| schema_of(30));
+static MAPPED: Lazy = Lazy::new(|| schema_of(34));
+static TYPED: Lazy = Lazy::new(|| schema_of(38));
+
+/// The schema.
+pub fn schema(version: Version) -> &'static Schema {
+    match version.minor() {
+        38.. => &TYPED,
+        34.. => &MAPPED,
+        _ => &OLDEST,
+    }
+}
+
+/// What the body says; of two spellings of one provider the last counts.
+pub fn read(body: &Json, version: Version) -> (Vec<NewInventories>, Vec<ConsumerWrite>) {
+    let members = body.get("inventories").map(Json::members).unwrap_or_default();
+    let each = last_of_each(members.iter().map(|(provider, one)| (Key::new(provider), one)));
+    let new = |(provider, one)| NewInventories {
+        provider,
+        generation: inventories::generation(one),
+        inventories: inventories::inventories(one),
+    };
+    let all = each.into_iter().map(new).collect();
+    let consumers = body.get("allocations").unwrap_or(&Json::Null);
+    (all, allocations::read_many(consumers, version))
+}

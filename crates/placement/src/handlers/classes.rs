@@ -1,0 +1,65 @@
+//! Resource classes (document 51 section 6). It decides what PUT means by version; which classes may change is the model's.
+
+use axum::http::StatusCode;
+use berth_placement_model::{ClassName, Command, Outcome};
+use serde::Serialize;
+
+use super::call::{Call, agrees};
+use super::{model, write};
+use crate::answer::{Age, Answer};
+use crate::api::Api;
+use crate::bodies::names::{CLASS, body_with, class};
+use crate::protocol::problem::Problem;
+use crate::shapes;
+
+/// From this version on PUT creates, before it renames.
+const CREATING: u8 = 7;
+
+#[derive(Serialize)]
+struct All {
+    resource_classes: Vec<shapes::Class>,
+}
+
+pub async fn list(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    let model = model(api, call).await?;
+    let classes = model.all_classes();
+    let age = Age::newest(classes.iter().map(|class| class.1.modified));
+    Ok(Answer::json(&All { resource_classes: classes.iter().map(|class| shapes::class(class.0)).collect() }, age))
+}
+
+pub async fn show(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    let name = ClassName::new(&call.key);
+    let found = model(api, call).await?.class(&name);
+    let found = found.ok_or_else(|| Problem::not_found(format!("No such resource class {name}.")))?;
+    Ok(Answer::json(&shapes::class(&name), Age::newest([found.modified])))
+}
+
+pub async fn create(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    let name = class(&call.json(&CLASS)?);
+    let url = call.url(&shapes::class_path(name.as_str()));
+    write(api, call, Command::CreateClass { name }).await?;
+    Ok(Answer::empty(StatusCode::CREATED).at(url))
+}
+
+pub async fn put(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    if call.version.has(CREATING) { ensure(api, call).await } else { rename(api, call).await }
+}
+
+async fn ensure(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    agrees(&body_with(&call.key), &CLASS)?;
+    let written = write(api, call, Command::EnsureClass { name: ClassName::new(&call.key) }).await?;
+    let created = written.outcome == Outcome::Created;
+    let status = if created { StatusCode::CREATED } else { StatusCode::NO_CONTENT };
+    Ok(Answer::empty(status).at(call.url(&shapes::class_path(&call.key))))
+}
+
+async fn rename(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    let to = class(&call.json(&CLASS)?);
+    write(api, call, Command::RenameClass { from: ClassName::new(&call.key), to: to.clone() }).await?;
+    Ok(Answer::json(&shapes::class(&to), Age::New))
+}
+
+pub async fn delete(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    write(api, call, Command::DeleteClass { name: ClassName::new(&call.key) }).await?;
+    Ok(Answer::nothing())
+}

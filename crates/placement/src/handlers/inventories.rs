@@ -1,0 +1,48 @@
+//! All inventories of a provider (document 51 section 5). It decides what is shown; what fits is the model's.
+
+use berth_placement_model::provider::Held;
+use berth_placement_model::{Command, ProviderState};
+use jiff::Timestamp;
+
+use super::call::Call;
+use super::{again, known, provider, untold, write};
+use crate::answer::{Age, Answer};
+use crate::api::Api;
+use crate::bodies::inventories::{ALL, generation, inventories, reserved_rule};
+use crate::protocol::problem::Problem;
+use crate::shapes::{Records, record};
+
+pub async fn list(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    Ok(shown(&provider(api, call, &again(&call.key, " : ")).await?))
+}
+
+pub async fn set(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    let provider = known(api, call).await?;
+    let body = call.json(&ALL)?;
+    let command = Command::SetInventories {
+        provider,
+        generation: generation(&body),
+        inventories: inventories(&body),
+        reserved: reserved_rule(call.version),
+    };
+    Ok(shown(&*write(api, call, command).await?.provider.ok_or_else(untold)?))
+}
+
+pub async fn delete(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    write(api, call, Command::DeleteInventories { provider: call.key() }).await?;
+    Ok(Answer::nothing())
+}
+
+fn shown(state: &ProviderState) -> Answer {
+    let inventories = state.inventories.iter().map(|(class, held)| (class.to_string(), record(&held.inventory, None)));
+    let all = Records { resource_provider_generation: state.generation, inventories: inventories.collect() };
+    // Without inventories nothing has an age (document 51 section 1.3).
+    let age =
+        if state.inventories.is_empty() { Age::Unknown } else { Age::newest(state.inventories.values().map(modified)) };
+    Answer::json(&all, age)
+}
+
+/// When an inventory was last changed, or created.
+pub fn modified(held: &Held) -> Option<Timestamp> {
+    Some(held.updated_at.unwrap_or(held.created_at))
+}

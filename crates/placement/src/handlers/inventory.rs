@@ -1,0 +1,57 @@
+//! One inventory of a provider (document 51 section 5). It decides what is shown; what fits is the model's.
+
+use axum::http::StatusCode;
+use berth_placement_model::{ClassName, Command, ProviderState};
+
+use super::call::Call;
+use super::inventories::modified;
+use super::{again, known, provider, untold, write};
+use crate::answer::{Age, Answer};
+use crate::api::Api;
+use crate::bodies::inventories::{ADDED, ONE, class, generation, inventory, reserved_rule};
+use crate::protocol::problem::Problem;
+use crate::shapes::{provider_path, record};
+
+pub async fn show(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    let state = provider(api, call, &again(&call.key, " : ")).await?;
+    let none = || Problem::not_found(format!("No inventory of class {} for {}", call.name, call.key));
+    shown(&state, &ClassName::new(&call.name)).ok_or_else(none)
+}
+
+pub async fn create(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    let provider = known(api, call).await?;
+    let body = call.json(&ADDED)?;
+    let class = class(&body);
+    let url = call.url(&format!("{}/inventories/{class}", provider_path(provider.as_str())));
+    let inventory = inventory(&body);
+    let reserved = reserved_rule(call.version);
+    let command = Command::AddInventory { provider, class: class.clone(), inventory, reserved };
+    let state = write(api, call, command).await?.provider.ok_or_else(untold)?;
+    Ok(shown(&state, &class).ok_or_else(untold)?.with_status(StatusCode::CREATED).at(url))
+}
+
+pub async fn set(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    let provider = known(api, call).await?;
+    let body = call.json(&ONE)?;
+    let class = ClassName::new(&call.name);
+    let command = Command::SetInventory {
+        provider,
+        generation: generation(&body),
+        class: class.clone(),
+        inventory: inventory(&body),
+        reserved: reserved_rule(call.version),
+    };
+    let state = write(api, call, command).await?.provider.ok_or_else(untold)?;
+    shown(&state, &class).ok_or_else(untold)
+}
+
+pub async fn delete(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    let command = Command::DeleteInventory { provider: call.key(), class: ClassName::new(&call.name) };
+    write(api, call, command).await?;
+    Ok(Answer::nothing())
+}
+
+fn shown(state: &ProviderState, class: &ClassName) -> Option<Answer> {
+    let held = state.inventories.get(class)?;
+    Some(Answer::json(&record(&held.inventory, Some(state.generation)), Age::newest([modified(held)])))
+}

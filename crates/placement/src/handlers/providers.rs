@@ -1,0 +1,84 @@
+//! `/resource_providers` and `/resource_providers/{uuid}` (document 51 section 4). It decides how a provider that was written is
+//! shown; the rules of trees and names are the model's.
+
+use axum::http::StatusCode;
+use berth_placement_model::command::Parent;
+use berth_placement_model::model::Provider;
+use berth_placement_model::{Command, Key, parse};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::call::Call;
+use super::{known, model, no_provider, untold, write};
+use crate::answer::{Age, Answer};
+use crate::api::Api;
+use crate::bodies::providers::{creation, read, update as update_schema};
+use crate::ledger::Written;
+use crate::protocol::problem::Problem;
+use crate::shapes;
+
+/// From this version on POST shows what it has created.
+const SHOWN: u8 = 20;
+/// From this version on providers may change their place.
+const REPARENTING: u8 = 37;
+
+#[derive(Serialize)]
+struct All {
+    resource_providers: Vec<shapes::Provider>,
+}
+
+pub async fn list(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    let question = parse::providers(&call.query, call.version)?;
+    let model = model(api, call).await?;
+    let found = model.list(&question)?;
+    let age = Age::newest(found.iter().map(|provider| Some(modified(*provider))));
+    let shapes = found.iter().map(|provider| shapes::provider(*provider, call.version));
+    Ok(Answer::json(&All { resource_providers: shapes.collect() }, age))
+}
+
+pub async fn show(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    let model = model(api, call).await?;
+    let found = model.provider(&call.key()).ok_or_else(|| no_provider(&call.key, ""))?;
+    Ok(Answer::json(&shapes::provider(found, call.version), Age::Since(modified(found))))
+}
+
+fn modified(provider: Provider<'_>) -> Timestamp {
+    provider.updated_at().unwrap_or(provider.created_at())
+}
+
+pub async fn create(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    let described = read(&call.json(creation(call.version))?);
+    let uuid = described.uuid.unwrap_or_else(|| Key::new(&uuid::Uuid::new_v4().to_string()));
+    let parent = if let Parent::Set(parent) = described.parent { parent } else { None };
+    let url = call.url(&shapes::provider_path(uuid.as_str()));
+    let written = write(api, call, Command::CreateProvider { uuid, name: described.name, parent }).await?;
+    if !call.version.has(SHOWN) {
+        return Ok(Answer::empty(StatusCode::CREATED).at(url));
+    }
+    Ok(shown(api, call, written).await?.at(url))
+}
+
+pub async fn update(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    let uuid = known(api, call).await?;
+    let described = read(&call.json(update_schema(call.version))?);
+    let reparents = call.version.has(REPARENTING);
+    let command = Command::UpdateProvider { uuid, name: described.name, parent: described.parent, reparents };
+    let written = write(api, call, command).await?;
+    shown(api, call, written).await
+}
+
+pub async fn delete(api: &Api, call: &Call) -> Result<Answer, Problem> {
+    write(api, call, Command::DeleteProvider { uuid: call.key() }).await?;
+    Ok(Answer::nothing())
+}
+
+/// A provider that was written, with the UUIDs of its parent and root.
+async fn shown(api: &Api, call: &Call, written: Written) -> Result<Answer, Problem> {
+    let state = written.provider.ok_or_else(untold)?;
+    let model = model(api, call).await?;
+    let uuid = |id| model.by_number(id).map(|provider| provider.uuid().clone());
+    // The root is only missing if somebody has deleted the provider meanwhile.
+    let (parent, root) = (state.parent.and_then(uuid), uuid(state.root).unwrap_or_else(|| state.uuid.clone()));
+    let shape = shapes::provider_of(&state.uuid, &state.name, state.generation, parent, &root, call.version);
+    Ok(Answer::json(&shape, Age::Since(state.updated_at.unwrap_or(state.created_at))))
+}

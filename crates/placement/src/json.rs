@@ -1,0 +1,69 @@
+//! JSON of requests as it was sent: the order of members is kept, and numbers know whether they are integers. It decides
+//! what a body may be at all; which body a route wants is up to the schemas.
+
+mod python;
+mod read;
+
+pub use python::{quoted, text};
+pub use read::{object, read};
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Json {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// An integer as it was written.
+    Whole(i128),
+    /// Another number, or an integer beyond 64 bits.
+    Real(f64),
+    /// A string.
+    Text(String),
+    /// An array.
+    List(Vec<Json>),
+    /// An object; each name once, where it came first, with the value that came last.
+    Object(Vec<(String, Json)>),
+}
+
+impl Json {
+    /// A member of an object.
+    pub fn get(&self, name: &str) -> Option<&Self> {
+        self.members().iter().find(|(key, _)| key == name).map(|(_, value)| value)
+    }
+
+    /// The members of an object, else none.
+    pub fn members(&self) -> &[(String, Self)] {
+        if let Self::Object(members) = self { members } else { &[] }
+    }
+
+    /// The elements of an array, else none.
+    pub fn elements(&self) -> &[Self] {
+        if let Self::List(elements) = self { elements } else { &[] }
+    }
+
+    /// The text of a string.
+    pub fn as_text(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
+    /// An integer: `1.0` is one (document 51 section 1.7), and what is beyond 128 bits is the nearest that is not.
+    #[allow(clippy::cast_possible_truncation, reason = "a cast of floats saturates")]
+    pub fn as_integer(&self) -> Option<i128> {
+        match self {
+            Self::Whole(whole) => Some(*whole),
+            Self::Real(real) if real.is_finite() && real.fract() == 0.0 => Some(*real as i128),
+            _ => None,
+        }
+    }
+
+    /// Any number.
+    #[allow(clippy::cast_precision_loss, reason = "numbers that are compared as floats")]
+    pub fn as_number(&self) -> Option<f64> {
+        match self {
+            Self::Whole(whole) => Some(*whole as f64),
+            Self::Real(real) => Some(*real),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What a client takes (document 51 sections 1.4 and 1.5). It decides between the forms of errors, and whether a client takes
+//! JSON.
+
+use axum::http::HeaderMap;
+use axum::http::header::ACCEPT;
+
+/// The form of an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// `application/json`.
+    Json,
+    /// `text/html`.
+    Html,
+    /// `text/plain`.
+    Plain,
+}
+
+/// The form of errors for this client.
+pub fn form(headers: &HeaderMap) -> Form {
+    let ranges = ranges(headers);
+    if ranges.is_empty() || takes(&ranges, "application/json") {
+        Form::Json
+    } else if takes(&ranges, "text/html") {
+        Form::Html
+    } else {
+        Form::Plain
+    }
+}
+
+/// Whether the client takes JSON; who says nothing does.
+pub fn takes_json(headers: &HeaderMap) -> bool {
+    let ranges = ranges(headers);
+    ranges.is_empty() || takes(&ranges, "application/json")
+}
+
+/// A media range and whether it is wanted at all (`q=0` is not).
+struct Range {
+    kind: String,
+    wanted: bool,
+}
+
+fn ranges(headers: &HeaderMap) -> Vec<Range> {
+    let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).map(str::trim).filter(|range| !range.is_empty()).map(range).collect()
+}
+
+fn range(text: &str) -> Range {
+    let mut parts = text.split(';').map(str::trim);
+    let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
+    let weight = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
+    let wanted = weight.is_none_or(|weight| weight.parse::<f64>().is_ok_and(|weight| weight > 0.0));
+    Range { kind, wanted }
+}
+
+/// The most specific range decides.
+fn takes(ranges: &[Range], kind: &str) -> bool {
+    let family = kind.split('/').next().unwrap_or_default();
+    let wider = [kind.to_owned(), format!("{family}/*"), "*/*".to_owned()];
+    wider.iter().find_map(|wider| ranges.iter().find(|range| range.kind == *wider)).is_some_and(|range| range.wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn headers(accept: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_str(accept).unwrap());
+        headers
+    }
+
+    #[test]
+    fn document_51_section_1_4_the_form_follows_accept() {
+        assert_eq!(form(&HeaderMap::new()), Form::Json);
+        for (accept, expected, json) in [
+            ("", Form::Json, true),
+            ("*/*", Form::Json, true),
+            ("application/json", Form::Json, true),
+            ("application/*;q=0.1", Form::Json, true),
+            ("text/html", Form::Html, false),
+            ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", Form::Json, true),
+            ("text/html,application/xhtml+xml,application/xml;q=0.9", Form::Html, false),
+            ("text/plain", Form::Plain, false),
+            ("image/png", Form::Plain, false),
+            ("*/*, application/json;q=0", Form::Html, false),
+        ] {
+            assert_eq!((form(&headers(accept)), takes_json(&headers(accept))), (expected, json), "{accept}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Who calls (document 51 sections 1.8 and 18). It decides what is known of a caller and how a way to find out looks; what the
+//! caller may do is up to the policies. Keystone will be one more implementation of [`Authentication`].
+
+use axum::http::HeaderMap;
+use futures::future::{BoxFuture, ready};
+use tokio::time::Instant;
+
+/// The caller of a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Caller {
+    /// The ID of the user.
+    pub user: String,
+    /// The ID of the project of the token, if it is one of a project.
+    pub project: Option<String>,
+    /// All roles, those that others imply included.
+    pub roles: Vec<String>,
+    /// Whether the token is for the whole system, so that rules for projects do not hold (document 51 section 1.8).
+    pub of_system: bool,
+}
+
+/// Why the caller is not known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unknown {
+    /// No token, or none that is good: 401.
+    Unauthorized,
+    /// Nobody could say: 503 (decision D9).
+    Unavailable(String),
+}
+
+/// A way to find out who calls.
+pub trait Authentication: Send + Sync + 'static {
+    /// The caller, by `until` at the latest. Whoever can tell without waiting answers at once.
+    fn caller<'a>(&'a self, headers: &'a HeaderMap, until: Instant) -> BoxFuture<'a, Result<Caller, Unknown>>;
+}
+
+/// Everybody may do everything.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Off;
+
+impl Authentication for Off {
+    fn caller<'a>(&'a self, _: &'a HeaderMap, _: Instant) -> BoxFuture<'a, Result<Caller, Unknown>> {
+        let roles = ["admin", "service", "reader"].map(str::to_owned).to_vec();
+        Box::pin(ready(Ok(Caller { roles, ..Caller::default() })))
+    }
+}
+
+/// Callers say who they are, as in tests of Placement.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoAuth2;
+
+impl Authentication for NoAuth2 {
+    fn caller<'a>(&'a self, headers: &'a HeaderMap, _: Instant) -> BoxFuture<'a, Result<Caller, Unknown>> {
+        Box::pin(ready(claimed(headers).ok_or(Unknown::Unauthorized)))
+    }
+}
+
+/// `X-Auth-Token: user[:project]`, with `X-Roles`, `X-Project-Id` and `Openstack-System-Scope`.
+fn claimed(headers: &HeaderMap) -> Option<Caller> {
+    let header = |name: &str| {
+        let text = headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        text.filter(|text| !text.is_empty())
+    };
+    let token = header("x-auth-token")?;
+    let (user, project) = token.split_once(':').unwrap_or((&token, ""));
+    let project = if project.is_empty() { user } else { project };
+    let roles = match headers.get("x-roles") {
+        Some(_) => header("x-roles").unwrap_or_default().split(',').map(|role| role.trim().to_owned()).collect(),
+        None if user == "admin" => vec!["admin".to_owned()],
+        None => Vec::new(),
+    };
+    let of_system = header("openstack-system-scope").is_some();
+    let own = Some(project.to_owned()).filter(|_| !of_system);
+    Some(Caller { user: user.to_owned(), project: header("x-project-id").or(own), roles, of_system })
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn caller(headers: &[(&'static str, &'static str)]) -> Option<Caller> {
+        let header = |(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value));
+        claimed(&headers.iter().copied().map(header).collect())
+    }
+
+    #[test]
+    fn document_51_section_18_tokens() {
+        let admin = caller(&[("x-auth-token", "admin")]).unwrap();
+        assert_eq!(
+            (admin.user.as_str(), admin.project.as_deref(), &admin.roles[..]),
+            ("admin", Some("admin"), &["admin".to_owned()][..])
+        );
+        let user = caller(&[("x-auth-token", "user:p1")]).unwrap();
+        assert_eq!((user.project.as_deref(), user.roles.len(), user.of_system), (Some("p1"), 0, false));
+        let roles = caller(&[("x-auth-token", "admin"), ("x-roles", "reader,member"), ("x-project-id", "p2")]).unwrap();
+        assert_eq!(
+            (roles.project.as_deref(), roles.roles),
+            (Some("p2"), vec!["reader".to_owned(), "member".to_owned()])
+        );
+        let system = caller(&[("x-auth-token", "u"), ("openstack-system-scope", "all")]).unwrap();
+        assert_eq!((system.project, system.of_system), (None, true));
+        assert_eq!(caller(&[]).or(caller(&[("x-auth-token", "")])), None);
+    }
+
+    #[test]
+    fn off_grants_every_role() {
+        let caller = futures::executor::block_on(Off.caller(&HeaderMap::new(), Instant::now())).unwrap();
+        assert_eq!(caller.roles, ["admin", "service", "reader"]);
+    }
+}

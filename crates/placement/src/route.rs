@@ -1,0 +1,150 @@
+//! Paths, methods and what stands before every endpoint: from which version it is there, whose media types are looked at and
+//! which rule it needs (document 51 sections 1.1, 1.6 and 1.8). It decides 404 and 405; what an endpoint does is in `handlers`.
+
+mod endpoints;
+
+use axum::http::{Method, StatusCode};
+
+pub use endpoints::{Action, ENDPOINTS, Endpoint, Media};
+
+use crate::protocol::problem::Problem;
+use crate::protocol::target::path_item;
+
+/// A path of the API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the table below has the paths")]
+pub enum Route {
+    Root,
+    Providers,
+    Provider,
+    Inventories,
+    Inventory,
+    ProviderUsages,
+    Aggregates,
+    ProviderTraits,
+    ProviderAllocations,
+    Classes,
+    Class,
+    Traits,
+    Trait,
+    ManyAllocations,
+    Allocations,
+    Usages,
+    Candidates,
+    Reshaper,
+}
+
+/// All paths; an item in braces is any text.
+pub const PATHS: [(Route, &str); 18] = [
+    (Route::Root, "/"),
+    (Route::Providers, "/resource_providers"),
+    (Route::Provider, "/resource_providers/{uuid}"),
+    (Route::Inventories, "/resource_providers/{uuid}/inventories"),
+    (Route::Inventory, "/resource_providers/{uuid}/inventories/{resource_class}"),
+    (Route::ProviderUsages, "/resource_providers/{uuid}/usages"),
+    (Route::Aggregates, "/resource_providers/{uuid}/aggregates"),
+    (Route::ProviderTraits, "/resource_providers/{uuid}/traits"),
+    (Route::ProviderAllocations, "/resource_providers/{uuid}/allocations"),
+    (Route::Classes, "/resource_classes"),
+    (Route::Class, "/resource_classes/{name}"),
+    (Route::Traits, "/traits"),
+    (Route::Trait, "/traits/{name}"),
+    (Route::ManyAllocations, "/allocations"),
+    (Route::Allocations, "/allocations/{consumer_uuid}"),
+    (Route::Usages, "/usages"),
+    (Route::Candidates, "/allocation_candidates"),
+    (Route::Reshaper, "/reshaper"),
+];
+
+/// Where a request goes: an endpoint and the items of its path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Destination {
+    /// The endpoint.
+    pub endpoint: &'static Endpoint,
+    /// The first item in braces, else empty.
+    pub key: String,
+    /// The second one, else empty.
+    pub name: String,
+}
+
+/// Finds the endpoint. The method is looked at before anything else of it.
+pub fn find(method: &Method, path: &str) -> Result<Destination, Problem> {
+    let found = PATHS.iter().find_map(|(route, pattern)| Some((*route, items(pattern, path)?)));
+    let Some((route, items)) = found else { return Err(Problem::not_found("")) };
+    let mut items = items.into_iter();
+    let (key, name) = (items.next().unwrap_or_default(), items.next().unwrap_or_default());
+    let endpoint = ENDPOINTS.iter().find(|endpoint| endpoint.route == route && method.as_str() == endpoint.method);
+    endpoint.map(|endpoint| Destination { endpoint, key, name }).ok_or_else(|| wrong_method(route))
+}
+
+fn wrong_method(route: Route) -> Problem {
+    let methods = ENDPOINTS.iter().filter(|endpoint| endpoint.route == route).map(|endpoint| endpoint.method);
+    let text = "The method specified is not allowed for this resource.";
+    let allow = Some(methods.collect::<Vec<_>>().join(", "));
+    Problem { allow, ..Problem::new(StatusCode::METHOD_NOT_ALLOWED, text) }
+}
+
+/// The items of a path that stand where the pattern has braces, if the path is like it.
+fn items(pattern: &str, path: &str) -> Option<Vec<String>> {
+    let mut items = Vec::new();
+    let mut raw = if path.is_empty() { "/" } else { path }.split('/');
+    for part in pattern.split('/') {
+        let item = path_item(raw.next()?)?;
+        if part.starts_with('{') && !item.is_empty() {
+            items.push(item);
+        } else if item != part {
+            return None;
+        }
+    }
+    raw.next().is_none().then_some(items)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(method: Method, path: &str) -> (u16, Option<String>) {
+        find(&method, path).map_or_else(|problem| (problem.status.as_u16(), problem.allow), |_| (200, None))
+    }
+
+    #[test]
+    fn document_51_section_1_6_paths_and_methods() {
+        for path in ["", "/", "/resource_providers/x/inventories/VCPU", "/traits/a", "/usages", "/allocations/anything"]
+        {
+            assert_eq!(told(Method::GET, path).0, 200, "{path}");
+        }
+        for path in
+            ["/nope", "/resource_providers/", "/resource_providers/x/cows", "/traits/a/b", "//", "/traits/%ff", "*"]
+        {
+            assert_eq!(told(Method::GET, path), (404, None), "{path}");
+        }
+        for (method, path, allow) in [
+            (Method::POST, "/resource_providers/x", "GET, DELETE, PUT"),
+            (Method::PUT, "/reshaper", "POST"),
+            (Method::HEAD, "/", "GET"),
+            (Method::OPTIONS, "/resource_providers", "GET, POST"),
+            (Method::PATCH, "/resource_providers/x/inventories", "GET, POST, PUT, DELETE"),
+            (Method::DELETE, "/resource_providers/x/aggregates", "GET, PUT"),
+            (Method::GET, "/allocations", "POST"),
+        ] {
+            assert_eq!(told(method, path), (405, Some(allow.to_owned())), "{path}");
+        }
+    }
+
+    #[test]
+    fn items_are_decoded() {
+        let found = find(&Method::GET, "/resource_providers/a%20b/inventories/VCPU").unwrap();
+        assert_eq!((found.key.as_str(), found.name.as_str()), ("a b", "VCPU"));
+        assert_eq!(found.endpoint.action, Action::ShowInventory);
+    }
+
+    #[test]
+    fn every_path_has_an_endpoint_and_every_endpoint_a_path() {
+        for (route, path) in PATHS {
+            assert!(ENDPOINTS.iter().any(|endpoint| endpoint.route == route), "{path}");
+        }
+        for endpoint in ENDPOINTS {
+            assert!(PATHS.iter().any(|(route, _)| *route == endpoint.route), "{endpoint:?}");
+        }
+    }
+}

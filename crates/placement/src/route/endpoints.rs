@@ -1,0 +1,132 @@
+//! Every endpoint with what stands before it. It decides nothing: it is the tables of document 51 sections 1.1, 1.5, 1.6 and
+//! 1.8, and the order of methods is that of `Allow`.
+
+use super::Route;
+use crate::policy::rules;
+
+/// What an endpoint does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the table below has method and path")]
+pub enum Action {
+    ShowRoot,
+    ListProviders,
+    CreateProvider,
+    ShowProvider,
+    DeleteProvider,
+    UpdateProvider,
+    ListInventories,
+    CreateInventory,
+    SetInventories,
+    DeleteInventories,
+    ShowInventory,
+    SetInventory,
+    DeleteInventory,
+    ShowProviderUsages,
+    ShowAggregates,
+    SetAggregates,
+    ShowProviderTraits,
+    SetProviderTraits,
+    DeleteProviderTraits,
+    ShowProviderAllocations,
+    ListClasses,
+    CreateClass,
+    ShowClass,
+    PutClass,
+    DeleteClass,
+    ListTraits,
+    ShowTrait,
+    PutTrait,
+    DeleteTrait,
+    SetManyAllocations,
+    ShowAllocations,
+    SetAllocations,
+    DeleteAllocations,
+    ShowUsages,
+    ListCandidates,
+    Reshape,
+}
+
+/// Which media types an endpoint looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Media {
+    /// None.
+    Any,
+    /// The client must take JSON.
+    Answer,
+    /// The body must be JSON.
+    Body,
+    /// The body must be JSON before this version, and is not looked at from then on.
+    BodyBefore(u8),
+}
+
+/// A method of a path.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The path.
+    pub route: Route,
+    /// The method.
+    pub method: &'static str,
+    /// What it does.
+    pub action: Action,
+    /// It is there from 1.`since` on.
+    pub since: u8,
+    /// Which media types it looks at.
+    pub media: Media,
+    /// The rule that the caller must satisfy.
+    pub rule: Option<&'static str>,
+}
+
+impl Endpoint {
+    const fn new(route: Route, method: &'static str, action: Action, media: Media, rule: &'static str) -> Self {
+        Self { route, method, action, since: 0, media, rule: Some(rule) }
+    }
+
+    const fn since(self, since: u8) -> Self {
+        Self { since, ..self }
+    }
+}
+
+use Action as A;
+use Media::{Answer, Any, Body, BodyBefore};
+use Route as R;
+
+/// All of them.
+#[rustfmt::skip]
+pub const ENDPOINTS: &[Endpoint] = &[
+    Endpoint { route: R::Root, method: "GET", action: A::ShowRoot, since: 0, media: Any, rule: None },
+    Endpoint::new(R::Providers, "GET", A::ListProviders, Answer, rules::PROVIDERS_LIST),
+    Endpoint::new(R::Providers, "POST", A::CreateProvider, Body, rules::PROVIDERS_CREATE),
+    Endpoint::new(R::Provider, "GET", A::ShowProvider, Answer, rules::PROVIDERS_SHOW),
+    Endpoint::new(R::Provider, "DELETE", A::DeleteProvider, Any, rules::PROVIDERS_DELETE),
+    Endpoint::new(R::Provider, "PUT", A::UpdateProvider, Body, rules::PROVIDERS_UPDATE),
+    Endpoint::new(R::Inventories, "GET", A::ListInventories, Answer, rules::INVENTORIES_LIST),
+    Endpoint::new(R::Inventories, "POST", A::CreateInventory, Body, rules::INVENTORIES_CREATE),
+    Endpoint::new(R::Inventories, "PUT", A::SetInventories, Body, rules::INVENTORIES_UPDATE),
+    Endpoint::new(R::Inventories, "DELETE", A::DeleteInventories, Any, rules::INVENTORIES_DELETE).since(5),
+    Endpoint::new(R::Inventory, "GET", A::ShowInventory, Answer, rules::INVENTORIES_SHOW),
+    Endpoint::new(R::Inventory, "PUT", A::SetInventory, Body, rules::INVENTORIES_UPDATE),
+    Endpoint::new(R::Inventory, "DELETE", A::DeleteInventory, Any, rules::INVENTORIES_DELETE),
+    Endpoint::new(R::ProviderUsages, "GET", A::ShowProviderUsages, Answer, rules::PROVIDERS_USAGES),
+    Endpoint::new(R::Aggregates, "GET", A::ShowAggregates, Answer, rules::AGGREGATES_LIST).since(1),
+    Endpoint::new(R::Aggregates, "PUT", A::SetAggregates, Body, rules::AGGREGATES_UPDATE).since(1),
+    Endpoint::new(R::ProviderTraits, "GET", A::ShowProviderTraits, Answer, rules::PROVIDER_TRAITS_LIST).since(6),
+    Endpoint::new(R::ProviderTraits, "PUT", A::SetProviderTraits, Body, rules::PROVIDER_TRAITS_UPDATE).since(6),
+    Endpoint::new(R::ProviderTraits, "DELETE", A::DeleteProviderTraits, Any, rules::PROVIDER_TRAITS_DELETE).since(6),
+    Endpoint::new(R::ProviderAllocations, "GET", A::ShowProviderAllocations, Answer, rules::PROVIDER_ALLOCATIONS_LIST),
+    Endpoint::new(R::Classes, "GET", A::ListClasses, Answer, rules::CLASSES_LIST).since(2),
+    Endpoint::new(R::Classes, "POST", A::CreateClass, Body, rules::CLASSES_CREATE).since(2),
+    Endpoint::new(R::Class, "GET", A::ShowClass, Answer, rules::CLASSES_SHOW).since(2),
+    Endpoint::new(R::Class, "PUT", A::PutClass, BodyBefore(7), rules::CLASSES_UPDATE).since(2),
+    Endpoint::new(R::Class, "DELETE", A::DeleteClass, Any, rules::CLASSES_DELETE).since(2),
+    Endpoint::new(R::Traits, "GET", A::ListTraits, Answer, rules::TRAITS_LIST).since(6),
+    Endpoint::new(R::Trait, "GET", A::ShowTrait, Any, rules::TRAITS_SHOW).since(6),
+    Endpoint::new(R::Trait, "PUT", A::PutTrait, Any, rules::TRAITS_UPDATE).since(6),
+    Endpoint::new(R::Trait, "DELETE", A::DeleteTrait, Any, rules::TRAITS_DELETE).since(6),
+    Endpoint::new(R::ManyAllocations, "POST", A::SetManyAllocations, Body, rules::ALLOCATIONS_MANAGE).since(13),
+    Endpoint::new(R::Allocations, "GET", A::ShowAllocations, Answer, rules::ALLOCATIONS_LIST),
+    Endpoint::new(R::Allocations, "PUT", A::SetAllocations, Body, rules::ALLOCATIONS_UPDATE),
+    Endpoint::new(R::Allocations, "DELETE", A::DeleteAllocations, Any, rules::ALLOCATIONS_DELETE),
+    Endpoint::new(R::Usages, "GET", A::ShowUsages, Answer, rules::USAGES).since(9),
+    Endpoint::new(R::Candidates, "GET", A::ListCandidates, Answer, rules::CANDIDATES_LIST).since(10),
+    Endpoint::new(R::Reshaper, "POST", A::Reshape, Body, rules::RESHAPE).since(30),
+];

@@ -1,0 +1,59 @@
+//! What the API does not bear: bodies, queries and requests that are too many or too large, and clients that are too slow.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::Request;
+use berth_placement::ledger::Trouble;
+use berth_placement::{Bounds, Policies};
+
+use crate::support::{Server, UNDEFINED};
+
+fn bounded(bounds: Bounds) -> Server {
+    Server::with(|api| api.with_bounds(bounds), Policies::defaults(false))
+}
+
+fn post(body: Body) -> Request<Body> {
+    let request = Request::builder().method("POST").uri("/resource_providers").header("x-auth-token", "admin");
+    let request = request.header("openstack-api-version", "placement latest");
+    request.header("content-type", "application/json").body(body).unwrap()
+}
+
+#[tokio::test]
+async fn large_bodies_and_long_queries_are_refused() {
+    let server = bounded(Bounds { body: 100, target: 100, ..Bounds::default() });
+    let long = format!(r#"{{"name": "{}"}}"#, "x".repeat(100));
+    server.ask("POST /resource_providers", &long).await.is(413, UNDEFINED, "a body may have 100 bytes");
+    server.send(post(Body::from(long))).await.is(413, UNDEFINED, "a body may have 100 bytes");
+    let query = format!("GET /resource_providers?name={}", "x".repeat(100));
+    server.ask(&query, "").await.is(414, UNDEFINED, "use fewer or shorter parameters");
+    let nested = format!("{}{}", "[".repeat(40), "]".repeat(40));
+    server.ask("POST /resource_providers", &nested).await.is(400, UNDEFINED, "JSON does not validate");
+    let deep = Server::new().ask("POST /resource_providers", &"[".repeat(1000)).await;
+    deep.is(400, UNDEFINED, "Malformed JSON: recursion limit exceeded");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_does_not_end_is_given_up() {
+    let server = bounded(Bounds { deadline: Duration::from_secs(3), ..Bounds::default() });
+    let never = futures::stream::pending::<Result<Vec<u8>, std::io::Error>>();
+    server.send(post(Body::from_stream(never))).await.is(400, UNDEFINED, "the body of the request took too long");
+    let broken = futures::stream::iter([Err::<Vec<u8>, _>(std::io::Error::other("gone"))]);
+    server.send(post(Body::from_stream(broken))).await.is(400, UNDEFINED, "the body of the request broke off");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_fit_is_told_to_come_again() {
+    for (bounds, text) in [
+        (Bounds { requests: 0, ..Bounds::default() }, "too many requests at once"),
+        (Bounds { bodies: 1, ..Bounds::default() }, "too many large bodies at once"),
+    ] {
+        let answer = bounded(bounds).ask("POST /resource_providers", r#"{"name": "a"}"#).await;
+        answer.is(503, UNDEFINED, text);
+        assert_eq!(answer.header("retry-after"), Some("1"));
+    }
+    let rounds = bounded(Bounds { rounds: 0, ..Bounds::default() });
+    let told = rounds.ask("GET /allocation_candidates?resources=VCPU:1", "").await;
+    told.is(503, UNDEFINED, "too many queries for candidates at once");
+    assert_eq!(*rounds.ledger.trouble.lock().unwrap(), None::<Trouble>);
+}
