@@ -7,6 +7,7 @@ MAKEFLAGS += --no-print-directory
 
 CARGO := cargo
 CONTROL_PLANE := $(CARGO) run --locked -q -p berth-control-plane --
+PLACEMENT_GABBI := $(CARGO) run --locked -q -p berth-placement-gabbi --
 
 .PHONY: help
 help: ## List these targets.
@@ -15,10 +16,11 @@ help: ## List these targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: setup
-setup: ## Install what a fresh Debian machine lacks, fetch the crates, build kube-apiserver and etcd once.
+setup: ## Install what a fresh Debian machine lacks, fetch the crates, build kube-apiserver and etcd once, fetch Placement's suite.
 	@hack/setup.sh install
 	$(CARGO) fetch --locked
 	$(CONTROL_PLANE) build
+	$(PLACEMENT_GABBI) --prepare
 
 .PHONY: check-tools
 check-tools:
@@ -29,15 +31,24 @@ check-tools:
 ensure-tools:
 	@hack/setup.sh check || hack/setup.sh install
 
+# What belongs together is built at once and the programs are started by themselves: built one by one they would have other
+# features, and most of the crates below them would be built again.
+TARGET = $(or $(CARGO_TARGET_DIR),target)
+
 .PHONY: run
 run: check-tools ## Show the operator at work on a real control plane, or two with CLUSTERS=2; ONCE=1 compares the end state and ends, UPDATE=1 writes it.
-	@$(CONTROL_PLANE) build
-	$(CARGO) build --locked -p berth -p berth-demo
-	$(CARGO) run --locked -q -p berth-demo -- $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(if $(ONCE),--once) $(if $(UPDATE),--update)
+	$(CARGO) build --locked -p berth -p berth-demo -p berth-control-plane
+	@$(TARGET)/debug/berth-control-plane build
+	@$(TARGET)/debug/berth-demo $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(if $(ONCE),--once) $(if $(UPDATE),--update)
 
 .PHONY: test
-test: ensure-tools ## Run all tests and the demonstration, and print the totals.
+test: ensure-tools ## Run all tests, the demonstrations among them, and print the totals.
 	@hack/test.sh
+
+.PHONY: placement-suite
+placement-suite: check-tools ## Run Placement's own suite against `berth placement`; FILE=basic-http one file, REFERENCE=1 against Placement itself.
+	$(if $(REFERENCE),,$(CARGO) build --locked -p berth)
+	@$(PLACEMENT_GABBI) $(if $(REFERENCE),--reference,--server $(or $(CARGO_TARGET_DIR),target)/debug/berth) $(if $(FILE),--only $(FILE))
 
 .PHONY: mutants
 mutants: check-tools ## Switch on one fault after the other, and see that the tests notice each of them.
@@ -64,13 +75,12 @@ docs: check-tools ## Write the API documentation of all crates.
 control-plane: check-tools ## Start a control plane, and say how to point kubectl at it.
 	@$(CONTROL_PLANE) up
 
-# Both are built at once and the programs are started by themselves: built one by one they would have other features.
-BENCH = $(or $(CARGO_TARGET_DIR),target)/release/berth-bench
+BENCH = $(TARGET)/release/berth-bench
 
 .PHONY: bench-build
 bench-build: check-tools
-	@$(CONTROL_PLANE) build
-	$(CARGO) build --locked --release -p berth -p berth-bench
+	$(CARGO) build --locked --release -p berth -p berth-bench -p berth-control-plane
+	@$(TARGET)/release/berth-control-plane build
 
 .PHONY: bench
 bench: bench-build ## Measure the figures of docs/performance.md; QUICK=1 in minutes, ONLY=scheduler,floor some of them.

@@ -20,6 +20,12 @@ declare -A package=([cc]=build-essential [setpriv]=util-linux)
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# Placement's own tests are written in Python; Debian has what makes their environment in a package of its own.
+have_python() { python3 -c 'import ensurepip, venv' >/dev/null 2>&1; }
+
+# Debian keeps the programs of PostgreSQL apart by version, off the PATH.
+have_postgres() { have initdb || compgen -G "/usr/lib/postgresql/*/bin/initdb" >/dev/null; }
+
 # at_least FOUND NEEDED: compares versions such as 1.95.0 and 1.89.
 at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
 
@@ -58,6 +64,8 @@ check_tools() {
   for tool in "${tools[@]}"; do
     have "$tool" || missing+=("$tool: apt-get install ${package[$tool]}, or \`make setup\`")
   done
+  have_python || missing+=("python3 with venv: apt-get install python3-venv, or \`make setup\`")
+  have_postgres || missing+=("PostgreSQL, for tests: apt-get install postgresql, or \`make setup\`")
 }
 
 # Go is needed once, to build kube-apiserver, etcd and kubectl; whatever starts them says so, too.
@@ -85,6 +93,8 @@ install_packages() {
   for tool in "${tools[@]}"; do
     have "$tool" || packages+=("${package[$tool]}")
   done
+  have_python || packages+=(python3-venv)
+  have_postgres || packages+=(postgresql)
   # Cargo and Go check the certificates of the servers they fetch from.
   [ -e /etc/ssl/certs/ca-certificates.crt ] || packages+=(ca-certificates)
   if [ ${#packages[@]} = 0 ]; then

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Runs all tests and the demonstrations. The last lines have the time and the totals:
+# Runs all tests, the demonstrations among them. The last lines have the time and the totals:
 #
 #   N ignored, N min N s
 #   N passed, N failed
 #
-# The demonstrations, with one cluster and with two, count as one each. Ends with 1 when anything has failed. Arguments say which packages are
-# tested, for example `-p berth-core`; without any all are.
+# Ends with 1 when anything has failed. Arguments say which packages are tested, for example `-p berth-core`; without any all are.
 #
 # The simulation takes both cores for minutes and does not know what time it is; most other tests wait for a real API server. So it runs beside
 # them, with the lowest priority, and what it says is printed when it has ended.
@@ -31,6 +30,11 @@ binaries() {
   sed -n '/"profile":{[^}]*"test":true}/s/.*"manifest_path":"\([^"]*\)\/Cargo.toml".*"executable":"\([^"]*\)".*/\1 \2/p' "$1"
 }
 
+# The same for a program of this name, of which there may be none.
+program() {
+  sed -n '/"profile":{[^}]*"test":false}/s/.*"executable":"\([^"]*\/'"$2"'\)".*/\1/p' "$1"
+}
+
 # run FOLDER BINARY: as cargo does.
 run() {
   local began=$SECONDS code=0
@@ -40,9 +44,6 @@ run() {
   [ "$code" = 0 ] || [ "$code" = 101 ] || echo "test result: it ended with $code: 0 passed; 1 failed"
   echo "     ${2##*/}: $((SECONDS - began)) s"
 }
-
-echo "== kube-apiserver and etcd"
-cargo run --locked -q -p berth-control-plane -- build
 
 echo "== building the tests"
 if ! cargo test --locked "$@" --no-run --message-format=json-render-diagnostics >"$work/messages"; then
@@ -54,6 +55,18 @@ binaries "$work/messages" >"$work/all"
 grep '/simulation-[^/]*$' "$work/all" >"$work/beside" || true
 grep -v '/simulation-[^/]*$' "$work/all" >"$work/others" || true
 echo "$(wc -l <"$work/all") test binaries after $((SECONDS / 60)) min $((SECONDS % 60)) s"
+
+echo "== kube-apiserver and etcd"
+builder=$(program "$work/messages" berth-control-plane)
+if [ -n "$builder" ]; then
+  "$builder" build
+else
+  cargo run --locked -q -p berth-control-plane -- build
+fi
+
+echo "== the Python environment of Placement's suite"
+suite=$(program "$work/messages" berth-placement-gabbi)
+[ -z "$suite" ] || "$suite" --prepare
 
 echo "== tests"
 {
@@ -69,16 +82,6 @@ done <"$work/others"
 echo "== documentation tests"
 documentation=0
 cargo test --locked "$@" --doc 2>&1 | tee -a "$output" || documentation=$?
-
-for clusters in 1 2; do
-  echo "== demonstration, CLUSTERS=$clusters"
-  if make run ONCE=1 CLUSTERS=$clusters; then
-    echo "test result: demonstration: 1 passed; 0 failed" >>"$output"
-  else
-    echo "test result: demonstration: 0 passed; 1 failed" >>"$output"
-    echo "the demonstration failed: see above"
-  fi
-done
 
 echo "== the simulation, which ran beside them"
 wait "$beside" || true

@@ -8,11 +8,13 @@ use clap::{Args, Parser, Subcommand};
 
 mod checks;
 mod people;
+mod placement;
 
 pub use checks::{ConfigArguments, ConfigCommand, CrdsArguments, CrdsCheckArguments, CrdsCommand, LogLevelArguments};
 pub use people::{
     CommitmentArguments, Explain, HostArguments, Output, RequestSource, ScheduleArguments, SlotArguments,
 };
+pub use placement::{PlacementArguments, PlacementAuth, PlacementCommand};
 
 /// Keeps a berth free for every commitment: turns committed resources into reservation slots on hypervisors.
 #[derive(Debug, Parser)]
@@ -28,6 +30,8 @@ pub struct Arguments {
 pub enum Command {
     /// Run the controllers until stopped. This is also what runs when only flags are given.
     Operator(Box<OperatorArguments>),
+    /// Serve the Placement API of OpenStack from its own ledger, until stopped.
+    Placement(Box<PlacementArguments>),
     /// Tell what the scheduler sees, and why.
     #[command(subcommand)]
     Explain(Explain),

@@ -13,6 +13,7 @@ mod looking;
 mod naming;
 mod next;
 mod output;
+mod placement;
 mod reasons;
 #[cfg(test)]
 #[path = "commands/tests/scene.rs"]
@@ -34,6 +35,7 @@ use crate::{
 pub fn run(arguments: Arguments) -> Result<(), Error> {
     match arguments.command {
         Command::Operator(arguments) => operator::run(&arguments),
+        Command::Placement(arguments) => placement::run(&arguments),
         Command::Explain(Explain::Host(arguments)) => explain_host::run(&arguments),
         Command::Explain(Explain::Commitment(arguments)) => explain_commitment::run(&arguments),
         Command::Explain(Explain::Slot(arguments)) => explain_slot::run(&arguments),

@@ -15,6 +15,26 @@ pub enum Error {
     /// Flags, logs or configuration.
     #[error(transparent)]
     Telemetry(#[from] TelemetryError),
+    /// The server of the Placement API.
+    #[error(transparent)]
+    Placement(#[from] berth_placement::serve::ServeError),
+    /// Its policy file.
+    #[error("the policy file {} cannot be used: {why}", path.display())]
+    Policies {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A server that does not answer.
+    #[error("no server answers at {address}; start `berth placement`, or give its --metrics-listen")]
+    NoServer {
+        /// Where it was looked for.
+        address: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
     /// A listener.
     #[error(transparent)]
     Http(#[from] HttpError),

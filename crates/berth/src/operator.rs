@@ -57,7 +57,7 @@ pub fn run(arguments: &OperatorArguments) -> Result<(), Error> {
     outcome
 }
 
-fn wanted_logs(arguments: &LogArguments) -> Wanted {
+pub(crate) fn wanted_logs(arguments: &LogArguments) -> Wanted {
     Wanted {
         format: arguments.log_format,
         level: arguments.zap_log_level,

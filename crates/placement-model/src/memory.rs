@@ -50,7 +50,8 @@ impl MemoryState {
         if wants.class_order {
             classes.extend(providers.values().flat_map(|provider| provider.inventories.keys().cloned()));
         }
-        let consumers = wants.consumers.iter().filter_map(|key| Some((key.clone(), self.consumers.get(key)?.0.clone())));
+        let consumers =
+            wants.consumers.iter().filter_map(|key| Some((key.clone(), self.consumers.get(key)?.0.clone())));
         Facts {
             consumers: consumers.collect(),
             classes: classes.into_iter().filter_map(|name| self.classes.get(&name).map(|at| (name, *at))).collect(),

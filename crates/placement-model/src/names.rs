@@ -78,7 +78,9 @@ mod tests {
             assert!(is_custom(name), "{name}");
         }
         let long = format!("CUSTOM_{}", "A".repeat(249));
-        for name in ["", "CUSTOM_", "CUSTOM", "VCPU", "custom_A", "CUSTOM_a", "CUSTOM_A\n", "CUSTOM_Ä", " CUSTOM_A", &long] {
+        for name in
+            ["", "CUSTOM_", "CUSTOM", "VCPU", "custom_A", "CUSTOM_a", "CUSTOM_A\n", "CUSTOM_Ä", " CUSTOM_A", &long]
+        {
             assert!(!is_custom(name), "{name:?}");
         }
     }

@@ -38,7 +38,9 @@ pub fn traits<'a>(model: &Model, names: impl IntoIterator<Item = &'a TraitName>)
     for name in names {
         match model.a_trait(name).and_then(|_| model.trait_register().find(name)) {
             Some(number) => numbers.push(number),
-            None => drop(unknown.insert(name.as_str())),
+            None => {
+                unknown.insert(name.as_str());
+            }
         }
     }
     if !unknown.is_empty() {

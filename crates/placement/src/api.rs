@@ -117,6 +117,11 @@ impl Api {
         Self { clock, ..self }
     }
 
+    /// What it bears.
+    pub fn bounds(&self) -> &Bounds {
+        &self.bounds
+    }
+
     /// The API as a router. It routes by itself; the paths are named here for metrics only.
     pub fn router(self) -> Router {
         let named = PATHS.iter().fold(Router::new(), |router, (_, path)| router.route(path, any(serve)));

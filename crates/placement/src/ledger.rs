@@ -1,12 +1,29 @@
 //! What the API needs of a ledger, whichever database it is. It decides what an answer may rest on: a write is answered
 //! after its transaction has committed, a read sees everything that had committed when it was asked for.
 
+mod after;
+mod check;
+mod contents;
+mod depth;
+mod error;
+mod metrics;
+mod operated;
+pub mod postgres;
+mod schema;
+mod shelf;
+pub mod sqlite;
+mod times;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use berth_placement_model::{ClassName, Command, Key, Model, Outcome, ProviderState, Refusal};
 use futures::future::BoxFuture;
 use thiserror::Error;
 use tokio::time::Instant;
+
+pub use error::LedgerError;
+pub use metrics::LedgerMetrics;
+pub use operated::Operated;
 
 /// A database with everything that Placement remembers. Calls end at their deadline at the latest.
 pub trait Ledger: Send + Sync + 'static {

@@ -11,6 +11,7 @@ pub mod policy;
 pub mod protocol;
 mod route;
 mod schema;
+pub mod serve;
 mod shapes;
 
 pub use api::{Api, Bounds};

@@ -25,7 +25,7 @@ pub struct Daemon {
 
 impl Daemon {
     /// Starts a program; what it writes goes to the end of `<folder>/<name>.log`.
-    pub(crate) async fn start(
+    pub async fn start(
         name: &'static str,
         program: &Path,
         arguments: &[String],

@@ -74,7 +74,8 @@ const IMPURE: [&str; 30] = [
     "uuid",
 ];
 /// For tests, benches and people only: nothing that is shipped depends on them.
-const NOT_SHIPPED: [&str; 6] = ["bench", "testkit", "control-plane", "demo", "mutants", "e2e"];
+const NOT_SHIPPED: [&str; 8] =
+    ["bench", "testkit", "control-plane", "demo", "mutants", "placement-gabbi", "postgres", "e2e"];
 
 fn ours(name: &str) -> Option<&str> {
     name.strip_prefix("berth-")

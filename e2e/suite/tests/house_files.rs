@@ -55,6 +55,7 @@ fn the_documents_exist() {
         "docs/commands.md",
         "docs/configuration.md",
         "docs/metrics.md",
+        "docs/placement.md",
         "docs/scheduler.md",
     ] {
         assert!(!house::text(path).trim().is_empty(), "{path} is empty");

@@ -1,4 +1,4 @@
-//! One control plane for all stories of a test file, told one after the other, each with an empty cloud.
+//! The control planes that all stories share: each story has one of them for itself, with an empty cloud.
 
 use std::{
     fs,
@@ -10,6 +10,7 @@ use std::{
 
 use berth_control_plane::{ControlPlane, WriteRequest};
 use berth_crds::{Hypervisor, Knowledge, names};
+use futures::future::select_all;
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
@@ -45,9 +46,12 @@ const TELLING: [&str; 6] = [
     "berth_writes",
 ];
 
-static SHARED: OnceCell<Mutex<Shared>> = OnceCell::const_new();
+/// So many stories are told at the same time.
+const STAGES: usize = 2;
 
-/// What the stories of a file share. It ends with the process.
+static SHARED: [OnceCell<Mutex<Shared>>; STAGES] = [const { OnceCell::const_new() }; STAGES];
+
+/// What stories share, one after the other. It ends with the process.
 struct Shared {
     control_plane: ControlPlane,
     /// Of the account that the manifests in `config/rbac` make.
@@ -95,7 +99,7 @@ impl World {
 
     /// An empty cloud with flavor groups, and nobody who looks after it.
     pub async fn without_operator() -> Self {
-        let mut shared = SHARED.get_or_init(async || Mutex::new(Shared::new().await)).await.lock().await;
+        let mut shared = Shared::free().await;
         let cloud = Cloud::new(client(&shared.control_plane).await);
         if cloud.see().await.is_err() {
             // A story about an outage has failed in the middle of it.
@@ -381,6 +385,20 @@ impl World {
 }
 
 impl Shared {
+    /// One that nobody uses. It is started when there are fewer than may be, and waited for otherwise.
+    async fn free() -> MutexGuard<'static, Self> {
+        for stage in &SHARED {
+            let Some(started) = stage.get() else {
+                return stage.get_or_init(async || Mutex::new(Self::new().await)).await.lock().await;
+            };
+            if let Ok(free) = started.try_lock() {
+                return free;
+            }
+        }
+        let started = SHARED.iter().filter_map(OnceCell::get).map(|stage| Box::pin(stage.lock()));
+        select_all(started).await.0
+    }
+
     async fn new() -> Self {
         let control_plane = ControlPlane::start().await.unwrap();
         prepare(&control_plane).await;

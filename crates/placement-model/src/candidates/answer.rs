@@ -145,17 +145,8 @@ impl<'p, 'm> Writer<'p, 'm> {
             let of_group = &mut self.chosen[levels.clone()];
             // It is not needed in the order of levels any more.
             of_group.sort_unstable_by_key(|one| one.1.id);
-            let mut before = None;
-            for (slot, record) in of_group.iter() {
-                if before == Some(slot) {
-                    continue;
-                }
-                if before.is_some() {
-                    out.push(b',');
-                }
-                json::raw(out, record.quoted());
-                before = Some(slot);
-            }
+            let distinct = of_group.chunk_by(|one, other| one.0 == other.0);
+            json::joined(out, distinct, |out, same| json::raw(out, same[0].1.quoted()));
             out.push(b']');
         }
         out.push(b'}');

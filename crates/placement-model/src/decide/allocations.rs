@@ -8,9 +8,7 @@ use super::{
     usage::{Line, Usage},
     view::no_such_class,
 };
-use crate::{
-    Changes, ClassName, Inventory, Key, Outcome, ProviderId, ProviderState, Refusal, command::ConsumerWrite,
-};
+use crate::{Changes, ClassName, Inventory, Key, Outcome, ProviderId, ProviderState, Refusal, command::ConsumerWrite};
 
 /// One amount of a request, with what it is for.
 struct Asked<'a> {
@@ -28,9 +26,8 @@ pub(super) type Interim<'a> = BTreeMap<ProviderId, BTreeMap<&'a ClassName, &'a I
 pub(super) type UnknownClass = fn(&Key, &ClassName) -> String;
 
 pub(super) fn set_one(view: &View<'_>, write: &ConsumerWrite) -> Decision {
-    let unknown: UnknownClass = |consumer, class| {
-        format!("Unable to allocate inventory for consumer {consumer}: {}", no_such_class(class))
-    };
+    let unknown: UnknownClass =
+        |consumer, class| format!("Unable to allocate inventory for consumer {consumer}: {}", no_such_class(class));
     set(view, std::slice::from_ref(write), unknown)
 }
 
@@ -74,7 +71,12 @@ impl<'a> Request<'a> {
                     Refusal::invalid(format!("Allocation for resource provider '{uuid}' that does not exist."))
                 })?;
                 let consumer = &write.consumer;
-                asked.extend(amounts.iter().map(|(class, amount)| Asked { consumer, provider, class, amount: *amount }));
+                asked.extend(amounts.iter().map(|(class, amount)| Asked {
+                    consumer,
+                    provider,
+                    class,
+                    amount: *amount,
+                }));
             }
         }
         Ok(Self { writes, asked })
@@ -151,7 +153,7 @@ fn invalid(classes: &str, providers: &str) -> Refusal {
 /// What a consumer has, as amounts of 0.
 fn given_up<'a>(view: &View<'a>, key: &'a Key) -> impl Iterator<Item = Asked<'a>> {
     let has = view.facts.consumers.get(key).into_iter().flat_map(|consumer| consumer.allocations.keys());
-    has.filter_map(|(provider, class)| {
+    has.filter_map(move |(provider, class)| {
         let provider = view.facts.providers.get(provider)?;
         Some(Asked { consumer: key, provider, class, amount: 0 })
     })

@@ -4,11 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{Decision, View, only, raised};
-use crate::{
-    Changes, Key, Outcome, ProviderState, Refusal, TraitName,
-    changes::ProviderChange,
-    provider::Aggregate,
-};
+use crate::{Changes, Key, Outcome, ProviderState, Refusal, TraitName, changes::ProviderChange, provider::Aggregate};
 
 pub(super) fn set_aggregates(view: &View<'_>, provider: &Key, generation: Option<i64>, sent: &[String]) -> Decision {
     let provider = view.provider(provider)?;

@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Decision, View, only, raised, view::no_such_class};
 use crate::{
-    ClassName, Inventory, Key, Outcome, ProviderState, Refusal,
-    changes::ProviderChange,
-    command::ReservedRule,
+    ClassName, Inventory, Key, Outcome, ProviderState, Refusal, changes::ProviderChange, command::ReservedRule,
     refusal::Code,
 };
 
@@ -127,11 +125,7 @@ pub(super) fn exactly(
 pub(super) struct InUse(String);
 
 impl InUse {
-    fn new<'a>(
-        view: &View<'_>,
-        provider: &ProviderState,
-        classes: impl IntoIterator<Item = &'a ClassName>,
-    ) -> Self {
+    fn new<'a>(view: &View<'_>, provider: &ProviderState, classes: impl IntoIterator<Item = &'a ClassName>) -> Self {
         let classes = view.in_order(classes).join(", ");
         Self(format!("Inventory for '{classes}' on resource provider '{}' in use.", provider.uuid))
     }

@@ -41,8 +41,10 @@ fn parent_of_new(
     }
     let Some(parent) = parent else { return Ok(None) };
     if parent == uuid {
-        return Err("parent provider UUID cannot be same as UUID. Please set parent provider UUID to None if there is \
-                    no parent.");
+        return Err(
+            "parent provider UUID cannot be same as UUID. Please set parent provider UUID to None if there is \
+                    no parent.",
+        );
     }
     let above = view.find(parent).ok_or(UNKNOWN_PARENT)?;
     Ok(Some((above.id, above.root)))
@@ -68,12 +70,7 @@ pub(super) fn update(view: &View<'_>, uuid: &Key, name: &str, parent: &Parent, r
     Ok((changes, Outcome::Done))
 }
 
-fn moved(
-    view: &View<'_>,
-    provider: &ProviderState,
-    parent: Option<&Key>,
-    reparents: bool,
-) -> Result<Changes, Refusal> {
+fn moved(view: &View<'_>, provider: &ProviderState, parent: Option<&Key>, reparents: bool) -> Result<Changes, Refusal> {
     // The reference says "create" where the parent is unknown, and so do clients.
     let refused = |action, cause| {
         Refusal::invalid(format!(

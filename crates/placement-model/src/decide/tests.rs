@@ -18,14 +18,8 @@ use crate::{
     memory::{MemoryState, laws},
 };
 
-const PLAIN: Inventory = Inventory {
-    total: 4,
-    reserved: 0,
-    min_unit: 1,
-    max_unit: Inventory::LARGEST,
-    step_size: 1,
-    allocation_ratio: 1.0,
-};
+const PLAIN: Inventory =
+    Inventory { total: 4, reserved: 0, min_unit: 1, max_unit: Inventory::LARGEST, step_size: 1, allocation_ratio: 1.0 };
 
 fn total(total: u64) -> Inventory {
     Inventory { total, ..PLAIN }

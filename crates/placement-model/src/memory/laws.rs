@@ -72,13 +72,16 @@ fn usage(state: &MemoryState) -> Vec<String> {
             }
         }
     }
-    wrong.extend(sums.into_iter().map(|((id, class), sum)| format!("{sum} {class} of no inventory of provider {}", id.0)));
+    wrong.extend(
+        sums.into_iter().map(|((id, class), sum)| format!("{sum} {class} of no inventory of provider {}", id.0)),
+    );
     wrong
 }
 
 fn consumers(state: &MemoryState) -> Vec<String> {
     let is_empty = |allocations: &BTreeMap<_, u64>| allocations.is_empty() || allocations.values().any(|&one| one == 0);
-    let wrong = state.consumers.iter().filter(|(_, (consumer, _))| is_empty(&consumer.allocations) || consumer.generation < 1);
+    let wrong =
+        state.consumers.iter().filter(|(_, (consumer, _))| is_empty(&consumer.allocations) || consumer.generation < 1);
     wrong.map(|(key, _)| format!("consumer {key} has nothing, or amounts of 0, or was never written")).collect()
 }
 

@@ -270,3 +270,30 @@ fn document_51_section_12_1_checks_12_and_13() {
     refuses("resources1=A:1&required2=X&same_subtree=2", 36, policy);
     asked("resources=A:1&resources1=A:1", 25);
 }
+
+proptest::proptest! {
+    #[test]
+    fn no_query_is_too_strange(
+        pairs in proptest::collection::vec(
+            (
+                proptest::sample::select(vec![
+                    "resources", "resources1", "resources_A", "required", "required1", "member_of", "member_of1", "in_tree",
+                    "in_tree1", "limit", "group_policy", "root_required", "same_subtree", "name", "uuid", "",
+                ]),
+                proptest::prop_oneof![
+                    "[!:,_ inVCPU0-9a-f\u{e9}+-]{0,12}",
+                    proptest::prelude::Just("VCPU:1".to_owned()),
+                    proptest::prelude::Just(A.to_owned()),
+                    proptest::prelude::Just("none".to_owned()),
+                ],
+            ),
+            0..6,
+        ),
+        minor in 0_u8..=39,
+    ) {
+        let pairs: Vec<Pair> = pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        for refusal in [candidates(&pairs, version(minor)).err(), providers(&pairs, version(minor)).err()] {
+            proptest::prop_assert!(refusal.is_none_or(|refusal| !refusal.text.is_empty()));
+        }
+    }
+}

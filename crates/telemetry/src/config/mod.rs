@@ -16,6 +16,7 @@ mod failover;
 mod feature_gates;
 mod finding;
 mod flavor_group_resources;
+mod placement;
 mod quota;
 mod reservation_controller;
 mod safety;
@@ -42,6 +43,7 @@ pub use controllers::{Controller, Task};
 pub use feature_gates::FeatureGates;
 pub use finding::{Finding, Findings, KeyDoc, Severity};
 pub use flavor_group_resources::{FlavorGroupResources, FlavorGroups, Offer};
+pub use placement::Placement;
 pub use quota::Quota;
 pub use reservation_controller::ReservationController;
 pub use safety::{Brake, Freeze};
@@ -92,6 +94,8 @@ pub struct Configuration {
     pub freeze: Freeze,
     /// `auth`.
     pub auth: Auth,
+    /// `placement`: the server of the Placement API.
+    pub placement: Placement,
     /// The checks of `berth e2e-commitments`.
     pub checks: Checks,
 }
@@ -164,6 +168,7 @@ impl Configuration {
             brake: s.section("brake", Brake::read),
             freeze: s.section("freeze", Freeze::read),
             auth: s.section("auth", |s| Auth::read(s, common.keystone.is_some())),
+            placement: s.section("placement", Placement::read),
             checks: Checks::read(s),
             common,
         };

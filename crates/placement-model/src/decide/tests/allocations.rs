@@ -89,7 +89,8 @@ fn document_51_section_14_2_steps_9_to_13_a_migration_and_back() {
 #[test]
 fn document_51_section_14_2_step_14_the_sum_of_a_request_counts() {
     let mut world = world();
-    let both = || vec![consumer("C3", None, &[("P2", &[("VCPU", 3)])]), consumer("C4", None, &[("P2", &[("VCPU", 2)])])];
+    let both =
+        || vec![consumer("C3", None, &[("P2", &[("VCPU", 3)])]), consumer("C4", None, &[("P2", &[("VCPU", 2)])])];
     assert_eq!(world.refused(many(both())), refusal(409, NONE, &EXCEED.replace("P1", "P2")));
     assert_eq!((world.consumer("C3"), world.consumer("C4")), (None, None));
     world.ok(many(both().split_off(1)));

@@ -80,7 +80,10 @@ fn document_51_section_5_capacity_rule() {
     };
     assert_eq!(world.refused(old(4)), refusal(400, NONE, &text("create", "or equal to total")));
     assert_eq!(world.refused(add("P", "VCPU", reserved(5))), refusal(400, NONE, &text("create", "total")));
-    assert_eq!(world.refused(set_inventories("P", 0, &[("VCPU", reserved(5))])), refusal(400, NONE, &text("update", "total")));
+    assert_eq!(
+        world.refused(set_inventories("P", 0, &[("VCPU", reserved(5))])),
+        refusal(400, NONE, &text("update", "total"))
+    );
     world.ok(old(3));
     world.ok(one("P", 1, "VCPU", reserved(4)));
     assert_eq!(world.refused(one("P", 2, "VCPU", reserved(5))), refusal(400, NONE, &text("update", "total")));
@@ -104,10 +107,7 @@ fn document_51_section_5_unknown_classes_and_missing_records() {
     let text = "Unknown resource class in inventory for resource provider P: No such resource class no-name.";
     let command = set_inventories("P", 0, &[("VCPU", PLAIN), ("no-name", PLAIN)]);
     assert_eq!(world.refused(command), refusal(400, NONE, text), "section 19 no. 13");
-    assert_eq!(
-        world.refused(one("P", 0, "CUSTOM_NO", PLAIN)),
-        refusal(404, NONE, "No such resource class CUSTOM_NO.")
-    );
+    assert_eq!(world.refused(one("P", 0, "CUSTOM_NO", PLAIN)), refusal(404, NONE, "No such resource class CUSTOM_NO."));
     let text = "No inventory record with resource class for resource provider P: No inventory of class VCPU found.";
     assert_eq!(world.refused(one("P", 0, "VCPU", PLAIN)), refusal(400, NONE, text));
     for name in ["CUSTOM_NO", "VCPU"] {

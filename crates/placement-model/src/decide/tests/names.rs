@@ -49,7 +49,10 @@ fn document_51_section_6_renaming_keeps_inventories_and_allocations() {
     assert_eq!((world.used("P", "CUSTOM_C"), world.generations(["P"])), (2, [2]));
     assert!(world.consumer("C").unwrap().allocations.keys().all(|(_, name)| name.as_str() == "CUSTOM_C"));
     assert_eq!(world.refused(rename("CUSTOM_A", "CUSTOM_D")), refusal(404, NONE, "No such resource class CUSTOM_A."));
-    assert_eq!(world.refused(rename("VCPU", "CUSTOM_D")), refusal(400, NONE, "Cannot update standard resource class VCPU"));
+    assert_eq!(
+        world.refused(rename("VCPU", "CUSTOM_D")),
+        refusal(400, NONE, "Cannot update standard resource class VCPU")
+    );
     let text = "Resource class already exists: CUSTOM_B";
     assert_eq!(world.refused(rename("CUSTOM_C", "CUSTOM_B")), refusal(409, NONE, text));
 }

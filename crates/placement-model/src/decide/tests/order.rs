@@ -40,7 +40,11 @@ fn document_51_section_9_3_allocations() {
     says(&mut world, two(Some(1), Some(8), &[("X", amounts)]), "expected null but got 8");
     says(&mut world, two(Some(1), None, &[("P", amounts), ("X", amounts)]), "'X' that does not exist");
     says(&mut world, two(Some(1), None, &[("P", amounts)]), "No such resource class CUSTOM_NO.");
-    says(&mut world, two(Some(1), None, &[("P", &[("DISK_GB", 1)])]), "Inventory for 'DISK_GB' on resource provider 'P'");
+    says(
+        &mut world,
+        two(Some(1), None, &[("P", &[("DISK_GB", 1)])]),
+        "Inventory for 'DISK_GB' on resource provider 'P'",
+    );
     says(&mut world, two(Some(1), None, &[("P", &[("VCPU", 3), ("DISK_GB", 1)])]), "Inventory for 'DISK_GB'");
     says(&mut world, two(Some(1), None, &[("P", &[("VCPU", 3)])]), "exceed the capacity");
     world.ok(two(Some(1), None, &[("P", &[("VCPU", 2)])]));

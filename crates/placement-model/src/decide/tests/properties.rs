@@ -1,6 +1,8 @@
 //! What holds for any sequence of writes: the laws of ledgers, that a refused write changes nothing, that `wants` names
 //! enough, and that no write panics, whatever was read.
 
+use std::collections::BTreeMap;
+
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
 use super::*;
@@ -118,12 +120,10 @@ fn of_inventories() -> impl Strategy<Value = Command> {
 
 fn of_names() -> impl Strategy<Value = Command> {
     prop_oneof![
-        (provider(), option::of(generation()), vec(select(&PROVIDERS[..]).prop_map(String::from), 0..3)).prop_map(
-            |(provider, generation, aggregates)| Command::SetAggregates { provider, generation, aggregates }
-        ),
-        (provider(), generation(), vec(any_trait(), 0..3)).prop_map(|(provider, generation, traits)| {
-            Command::SetTraits { provider, generation, traits }
-        }),
+        (provider(), option::of(generation()), vec(select(&PROVIDERS[..]).prop_map(String::from), 0..3))
+            .prop_map(|(provider, generation, aggregates)| Command::SetAggregates { provider, generation, aggregates }),
+        (provider(), generation(), vec(any_trait(), 0..3))
+            .prop_map(|(provider, generation, traits)| { Command::SetTraits { provider, generation, traits } }),
         provider().prop_map(|provider| Command::DeleteTraits { provider }),
         any_trait().prop_map(|name| Command::EnsureTrait { name }),
         any_trait().prop_map(|name| Command::DeleteTrait { name }),
@@ -183,7 +183,8 @@ fn with_right_generations(command: Command, state: &MemoryState) -> Command {
 /// Three providers with room.
 fn start() -> World {
     let room = Inventory { total: 10, allocation_ratio: 1.5, ..PLAIN };
-    World::with(&["P1", "P2", "P3"].map(|name| (name, &[("VCPU", room), ("MEMORY_MB", room)][..])))
+    let both = [("VCPU", room), ("MEMORY_MB", room)];
+    World::with(&["P1", "P2", "P3"].map(|name| (name, &both[..])))
 }
 
 proptest! {
@@ -200,8 +201,8 @@ proptest! {
             prop_assert_eq!(decide(&command, &facts), decide(&command, &before.all_facts()), "{:?}", command);
             // A ledger that lost rows gives a wrong answer and no panic.
             let _ = decide(&command, &Facts::default());
-            let _ = decide(&command, &Facts { providers: Default::default(), ..facts.clone() });
-            let _ = decide(&command, &Facts { consumers: Default::default(), ..facts });
+            let _ = decide(&command, &Facts { providers: BTreeMap::new(), ..facts.clone() });
+            let _ = decide(&command, &Facts { consumers: BTreeMap::new(), ..facts });
             let _ = world.write(&command);
         }
     }
@@ -231,7 +232,7 @@ fn random_writes_of_every_kind_are_granted_now_and_then() {
     use proptest::{strategy::ValueTree, test_runner::TestRunner};
 
     let mut runner = TestRunner::deterministic();
-    let mut granted = std::collections::BTreeMap::<String, (u32, u32)>::new();
+    let mut granted = BTreeMap::<String, (u32, u32)>::new();
     for _ in 0..150 {
         let mut world = start();
         for command in vec(command(), 40).new_tree(&mut runner).unwrap().current() {

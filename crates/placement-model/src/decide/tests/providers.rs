@@ -30,7 +30,8 @@ fn document_51_section_4_1_providers_begin_at_generation_0_in_the_tree_of_their_
 #[test]
 fn document_51_section_4_1_names_and_uuids_are_unique() {
     let mut world = world();
-    let command = |uuid: &str, name: &str| Command::CreateProvider { uuid: key(uuid), name: name.to_owned(), parent: None };
+    let command =
+        |uuid: &str, name: &str| Command::CreateProvider { uuid: key(uuid), name: name.to_owned(), parent: None };
     let text = "Conflicting resource provider name: top already exists.";
     assert_eq!(world.refused(command("x", "top")), refusal(409, "duplicate_name", text));
     let text = "Conflicting resource provider uuid: top already exists.";
@@ -48,7 +49,8 @@ fn document_51_section_4_1_why_a_provider_cannot_be_created() {
     };
     let unnamed = Command::CreateProvider { uuid: key("x"), name: String::new(), parent: None };
     assert_eq!(world.refused(unnamed), failed("x", "", "name is required"));
-    let own = "parent provider UUID cannot be same as UUID. Please set parent provider UUID to None if there is no parent.";
+    let own =
+        "parent provider UUID cannot be same as UUID. Please set parent provider UUID to None if there is no parent.";
     assert_eq!(world.refused(create("x", Some("x"))), failed("x", "x", own));
     let unknown = "parent provider UUID does not exist.";
     assert_eq!(world.refused(create("x", Some("y"))), failed("x", "x", unknown));
@@ -74,7 +76,10 @@ fn document_51_section_4_2_table_before_1_37() {
 fn document_51_section_4_2_table_from_1_37_and_roots_of_subtrees() {
     let mut world = world();
     world.ok(put("middle", below("other"), true));
-    assert_eq!(["top", "middle", "leaf", "other"].map(|name| world.root(name).to_owned()), ["top", "other", "other", "other"]);
+    assert_eq!(
+        ["top", "middle", "leaf", "other"].map(|name| world.root(name).to_owned()),
+        ["top", "other", "other", "other"]
+    );
     world.ok(put("middle", Parent::Set(None), true));
     assert_eq!(["middle", "leaf"].map(|name| world.root(name).to_owned()), ["middle", "middle"]);
     world.ok(put("leaf", below("top"), true));

@@ -1,0 +1,71 @@
+//! Arguments of `berth placement`. Each is also a variable of the environment and a key of the configuration.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::LogArguments;
+
+/// Arguments of `berth placement`.
+#[derive(Debug, Args)]
+pub struct PlacementArguments {
+    /// Instead of serving.
+    #[command(subcommand)]
+    pub command: Option<PlacementCommand>,
+    /// Configuration file, whose object `placement` counts. Without the flag the default path is used if it exists.
+    #[arg(long, value_name = "FILE", global = true)]
+    pub config: Option<PathBuf>,
+    /// File with the secret part of the configuration, merged over it.
+    #[arg(long, value_name = "FILE", global = true)]
+    pub secrets: Option<PathBuf>,
+    /// Address of the API [default: 127.0.0.1:8778].
+    #[arg(long, value_name = "ADDRESS", env = "BERTH_PLACEMENT_LISTEN")]
+    pub listen: Option<String>,
+    /// Address of /healthz, /readyz, /metrics and /check; 0 switches them off [default: 127.0.0.1:8779].
+    #[arg(long, value_name = "ADDRESS", env = "BERTH_PLACEMENT_METRICS_LISTEN", global = true)]
+    pub metrics_listen: Option<String>,
+    /// The ledger: a SQLite file, the URL of a PostgreSQL database, or :memory: [default: berth-placement.db].
+    #[arg(long, value_name = "DATABASE", env = "BERTH_PLACEMENT_DATABASE", hide_env_values = true, global = true)]
+    pub database: Option<String>,
+    /// How callers prove who they are [default: off].
+    #[arg(long, value_name = "MODE", env = "BERTH_PLACEMENT_AUTH")]
+    pub auth: Option<PlacementAuth>,
+    /// File with rules of oslo.policy.
+    #[arg(long, value_name = "FILE", env = "BERTH_PLACEMENT_POLICY_FILE")]
+    pub policy_file: Option<PathBuf>,
+    /// Whether the newer default policies hold; without them the role admin may do everything [default: true].
+    #[arg(long, value_name = "BOOL", env = "BERTH_PLACEMENT_ENFORCE_NEW_DEFAULTS", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub enforce_new_defaults: Option<bool>,
+    /// Site whose pages may use the API, `*` for all; can be repeated.
+    #[arg(long, value_name = "ORIGIN", env = "BERTH_PLACEMENT_CORS_ORIGIN", value_delimiter = ',')]
+    pub cors_origin: Option<Vec<String>>,
+    /// Request header that these pages may send; can be repeated.
+    #[arg(long, value_name = "HEADER", env = "BERTH_PLACEMENT_CORS_HEADERS", value_delimiter = ',')]
+    pub cors_headers: Option<Vec<String>>,
+    /// What log lines look like.
+    #[command(flatten)]
+    pub logs: LogArguments,
+}
+
+/// What is done with a ledger besides serving it.
+#[derive(Debug, Subcommand)]
+pub enum PlacementCommand {
+    /// Copy a SQLite ledger to a file that does not exist yet, also while a server uses it.
+    Backup {
+        /// The copy.
+        file: PathBuf,
+    },
+    /// Ask the running server to compare its model with the database.
+    Check,
+}
+
+/// How callers prove who they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PlacementAuth {
+    /// They say who they are: tests and local use.
+    Noauth2,
+    /// Nobody is asked.
+    Off,
+    /// By a token of Keystone.
+    Keystone,
+}

@@ -1,0 +1,158 @@
+//! `berth placement`: from flags to a server of the Placement API, to a copy of its ledger, or to a question to a server
+//! that runs. Flags count more than the configuration; what is served is up to `berth_placement`.
+
+use std::{future::Future, io, path::Path, sync::Arc, time::Duration};
+
+use berth_http::Address;
+use berth_placement::{
+    Policies,
+    ledger::{LedgerError, sqlite},
+    protocol::{
+        authentication::{Authentication, NoAuth2},
+        cors::Cors,
+    },
+    serve::{self, Database, ServeError, Settings},
+};
+use berth_telemetry::{
+    config::{self, AuthMode, Configuration, Files},
+    logs,
+    metrics::Metrics,
+    shutdown,
+};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
+
+use super::{counted, output};
+use crate::{
+    args::{PlacementArguments, PlacementAuth, PlacementCommand},
+    error::Error,
+    operator::wanted_logs,
+};
+
+/// For the answer of a server that compares.
+const CHECK: Duration = Duration::from_secs(70);
+
+pub(super) fn run(arguments: &PlacementArguments) -> Result<(), Error> {
+    let files = Files { config: arguments.config.clone(), secrets: arguments.secrets.clone() };
+    match &arguments.command {
+        None => {
+            logs::init(&wanted_logs(&arguments.logs))?;
+            let loaded = config::load(&files, false)?;
+            loaded.findings.log();
+            let settings = settings(arguments, &loaded.configuration)?;
+            let registry = Metrics::new(&loaded.configuration.common.metric_labels)?;
+            blocking(async move {
+                let stop = shutdown::on_signals()?;
+                Ok(serve::serve(settings, registry, stop).await?)
+            })
+        }
+        Some(PlacementCommand::Backup { file }) => {
+            let database = database(arguments, &config::load(&files, false)?.configuration)?;
+            let from = database.file("backup", "use pg_dump").map_err(ServeError::from)?;
+            sqlite::backup(from, file).map_err(ServeError::from)?;
+            output::print(&format!("{} holds a copy of {}\n", file.display(), from.display()))
+        }
+        Some(PlacementCommand::Check) => {
+            let configuration = config::load(&files, false)?.configuration;
+            let listen = arguments.metrics_listen.as_ref().unwrap_or(&configuration.placement.metrics_listen);
+            let address = Address::from_flag(listen)?.ok_or_else(|| no_metrics_listen())?;
+            blocking(check(address))
+        }
+    }
+}
+
+fn no_metrics_listen() -> Error {
+    Error::Wrong("a server without --metrics-listen cannot be asked; start it with an address".to_owned())
+}
+
+fn blocking(work: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(|source| Error::Runtime { source })?.block_on(work)
+}
+
+fn database(arguments: &PlacementArguments, configuration: &Configuration) -> Result<Database, Error> {
+    let text = arguments.database.as_ref().unwrap_or(&configuration.placement.database);
+    Ok(text.parse().map_err(|error: LedgerError| ServeError::from(error))?)
+}
+
+fn settings(arguments: &PlacementArguments, configuration: &Configuration) -> Result<Settings, Error> {
+    let keys = &configuration.placement;
+    let listen = arguments.listen.as_ref().unwrap_or(&keys.listen);
+    let metrics_listen = arguments.metrics_listen.as_ref().unwrap_or(&keys.metrics_listen);
+    let enforce = arguments.enforce_new_defaults.unwrap_or(keys.enforce_new_defaults);
+    let policy_file = arguments.policy_file.as_ref().or(keys.policy_file.as_ref());
+    let origins = arguments.cors_origin.clone().unwrap_or_else(|| keys.cors_origin.clone());
+    let headers = arguments.cors_headers.as_ref().unwrap_or(&keys.cors_headers);
+    Ok(Settings {
+        listen: listen.parse()?,
+        metrics_listen: Address::from_flag(metrics_listen)?,
+        database: database(arguments, configuration)?,
+        authentication: authentication(arguments.auth.map_or(keys.auth, mode))?,
+        policies: policies(enforce, policy_file.map(AsRef::as_ref))?,
+        cors: Cors::new(origins, headers),
+    })
+}
+
+fn mode(auth: PlacementAuth) -> AuthMode {
+    match auth {
+        PlacementAuth::Noauth2 => AuthMode::NoAuth2,
+        PlacementAuth::Off => AuthMode::Off,
+        PlacementAuth::Keystone => AuthMode::Keystone,
+    }
+}
+
+/// `None`: nobody is asked.
+fn authentication(mode: AuthMode) -> Result<Option<Arc<dyn Authentication>>, Error> {
+    match mode {
+        AuthMode::NoAuth2 => Ok(Some(Arc::new(NoAuth2))),
+        AuthMode::Off => {
+            tracing::warn!("authentication is off: everybody who reaches the Placement API may do everything");
+            Ok(None)
+        }
+        AuthMode::Keystone => Err(Error::NotProvided {
+            what: "authentication by Keystone in berth placement".to_owned(),
+            instead: "use --auth noauth2 or off, and keep others away from its address".to_owned(),
+        }),
+    }
+}
+
+fn policies(enforce_new_defaults: bool, file: Option<&Path>) -> Result<Policies, Error> {
+    let defaults = Policies::defaults(enforce_new_defaults);
+    let Some(path) = file else { return Ok(defaults) };
+    let wrong = |why: String| Error::Policies { path: path.to_owned(), why };
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    defaults.with_file(&text).map_err(|error| wrong(error.to_string()))
+}
+
+/// Asks the server at the address of its metrics.
+async fn check(address: Address) -> Result<(), Error> {
+    let address = Address { host: Some(address.host.unwrap_or_else(|| "127.0.0.1".to_owned())), ..address };
+    let asked = timeout(CHECK, asked(&address)).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+    let answer = asked.map_err(|source| Error::NoServer { address: address.to_string(), source })?;
+    // One answer on a connection that is closed: what follows its head is the body.
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    let answer: Value = serde_json::from_str(body)
+        .map_err(|_| Error::Wrong(format!("{address} is no server of the Placement API; give its --metrics-listen")))?;
+    if let Some(why) = answer.get("error").and_then(Value::as_str) {
+        return Err(Error::Wrong(why.to_owned()));
+    }
+    let lines: Vec<&str> =
+        answer.get("differences").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    if lines.is_empty() {
+        return output::print("The model and the database agree.\n");
+    }
+    output::print(&lines.iter().map(|line| format!("{line}\n")).collect::<String>())?;
+    Err(Error::Wrong(counted(lines.len(), "difference")))
+}
+
+async fn asked(address: &Address) -> io::Result<String> {
+    let mut stream = TcpStream::connect(address.to_string()).await?;
+    stream.write_all(format!("GET /check HTTP/1.0\r\nHost: {address}\r\n\r\n").as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    Ok(answer)
+}

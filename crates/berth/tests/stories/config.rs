@@ -1,0 +1,112 @@
+//! `berth config`: what is wrong with a configuration, and what it says in effect, without a cluster.
+
+use std::fs;
+
+use crate::support::command::{Ended, berth};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A configuration and its secrets, as files.
+struct Files {
+    folder: TempDir,
+}
+
+impl Files {
+    fn new(config: &str, secrets: &str) -> Self {
+        let files = Self { folder: tempfile::tempdir().unwrap() };
+        fs::write(files.path("conf.json"), config).unwrap();
+        fs::write(files.path("secrets.json"), secrets).unwrap();
+        files
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    async fn config(&self, what: &str, more: &[&str]) -> Ended {
+        let (config, secrets) = (self.path("conf.json"), format!("--secrets={}", self.path("secrets.json")));
+        berth(&[&["config", what, &config, &secrets], more].concat(), "").await
+    }
+}
+
+const WRONG: &str =
+    r#"{ "committedResourceController": { "requeueIntervalRetry": "5" }, "freeze": { "zone": ["a"] } }"#;
+
+#[tokio::test]
+async fn all_problems_are_told_at_once_as_at_the_start_of_an_operator() {
+    let files = Files::new(WRONG, r#"{ "schedulerURL": 7 }"#);
+    let checked = files.config("check", &[]).await;
+    assert_eq!(checked.status, 1, "{checked:#?}");
+    for line in [
+        "error    committedResourceController.requeueIntervalRetry: \"5\" is not a duration",
+        "warning  freeze.zone: unknown key, without effect",
+        "error    schedulerURL: 7 is not",
+    ] {
+        assert!(checked.stdout.lines().any(|told| told.starts_with(line)), "{line} is not in\n{}", checked.stdout);
+    }
+    let summary = "berth: an operator does not start with this configuration: 2 errors, 1 warning\n";
+    assert_eq!(checked.stderr, summary);
+
+    let (config, secrets) = (files.path("conf.json"), files.path("secrets.json"));
+    let started = berth(&["operator", "--config", &config, "--secrets", &secrets], "").await;
+    assert_eq!(started.status, 2);
+    let texts = checked.stdout.lines().map(|line| line[9..].to_owned());
+    texts.for_each(|text| assert!(started.stderr.contains(&text), "{text} is not in\n{}", started.stderr));
+}
+
+#[tokio::test]
+async fn what_has_no_effect_is_an_error_when_it_is_to_be() {
+    let files = Files::new(r#"{ "freeze": { "zone": ["a"] } }"#, "");
+    let tolerant = files.config("check", &[]).await;
+    assert_eq!((tolerant.status, tolerant.stderr.as_str()), (0, ""), "{tolerant:#?}");
+    assert!(tolerant.stdout.ends_with("An operator starts with this configuration: no errors, 1 warning.\n"));
+    let strict = files.config("check", &["--strict-config"]).await;
+    assert_eq!(strict.status, 1, "{strict:#?}");
+    assert!(strict.stdout.starts_with("error    freeze.zone: "), "{}", strict.stdout);
+}
+
+#[tokio::test]
+async fn what_only_the_start_finds_is_found_as_well() {
+    let kinds = r#"{ "apiservers": { "home": { "gvks": ["cortex.cloud/v1alpha1/Reservation"] } } }"#;
+    let unserved = Files::new(kinds, "").config("check", &[]).await;
+    assert_eq!(unserved.status, 1, "{unserved:#?}");
+    assert!(
+        unserved.stdout.contains("error    apiservers: gvk kvm.cloud.sap/v1, Kind=Hypervisor is not"),
+        "{}",
+        unserved.stdout
+    );
+    let labels = Files::new(r#"{ "monitoring": { "labels": { "kind": "x" } } }"#, "").config("check", &[]).await;
+    assert_eq!(labels.status, 1, "{labels:#?}");
+    assert!(
+        labels.stdout.contains("error    monitoring.labels: \"kind\" is a label of the metric"),
+        "{}",
+        labels.stdout
+    );
+}
+
+#[tokio::test]
+async fn files_that_are_none_are_told_and_wrong_flags_are_another_matter() {
+    let files = Files::new("{ not json", "");
+    let wrong = files.config("check", &[]).await;
+    assert_eq!(wrong.status, 1);
+    assert!(wrong.stdout.contains("conf.json: is not valid JSON from line 1"), "{wrong:#?}");
+    let missing = berth(&["config", "check", "/does/not/exist.json"], "").await;
+    assert_eq!(missing.status, 1);
+    assert!(missing.stdout.contains("/does/not/exist.json: does not exist"), "{missing:#?}");
+    assert_eq!(berth(&["config", "check", "--nonsense"], "").await.status, 2);
+    let unusable = files.config("print", &[]).await;
+    assert_eq!((unusable.status, unusable.stdout.as_str()), (1, ""));
+    assert!(unusable.stderr.contains("conf.json: is not valid JSON"), "{unusable:#?}");
+}
+
+#[tokio::test]
+async fn what_is_printed_is_a_configuration_that_says_the_same_without_secrets() {
+    let files = Files::new(r#"{ "brake": { "slots": 7 } }"#, r#"{ "scheduler": { "token": "s3cret" } }"#);
+    let printed = files.config("print", &["--strict-config"]).await;
+    assert_eq!((printed.status, printed.stderr.as_str()), (0, ""), "{printed:#?}");
+    let value: Value = serde_json::from_str(&printed.stdout).unwrap();
+    assert_eq!((&value["brake"]["slots"], &value["leaderElectionID"]), (&Value::from(7), &Value::from("berth")));
+    assert!(!printed.stdout.contains("s3cret") && value["scheduler"]["token"] == "********", "{}", printed.stdout);
+    let again = Files::new(&printed.stdout, "").config("print", &["--strict-config"]).await;
+    assert_eq!(again.stdout, printed.stdout);
+}

@@ -1,0 +1,153 @@
+//! CRDs that are removed and installed again while the operator runs. Told to the real binary on a real API server.
+
+use std::time::Duration;
+
+use crate::support::{
+    http,
+    objects::{host, patient},
+    seen::{Seen, ready},
+    waiting::{so, until},
+    world::World,
+};
+use berth_crds::{CommittedResource, names};
+use kube::ResourceExt;
+use tokio::time::sleep;
+
+const RESERVATIONS: &str = "reservations.cortex.cloud";
+const HYPERVISORS: &str = "hypervisors.kvm.cloud.sap";
+const COMMITMENTS: &str = "committedresources.cortex.cloud";
+const KNOWLEDGES: &str = "knowledges.cortex.cloud";
+const CAPACITIES: &str = "flavorgroupcapacities.cortex.cloud";
+
+/// How long a CRD is away: long enough for something that is tried again and again to be seen.
+const AWAY: Duration = Duration::from_secs(8);
+
+async fn remove(world: &World, crds: &[&str]) {
+    world.kubectl(&[&["delete", "crd", "--timeout=30s"], crds].concat()).await;
+}
+
+/// What a CRD that is away may cost: a few lines, and looks that become rarer.
+fn it_is_told_by_a_few_lines(world: &World, kinds: &[&str]) {
+    let log = world.operator().log();
+    for kind in kinds {
+        let told = log.lines().filter(|line| {
+            line.contains("the watch fails") && line.contains(kind) && line.contains("(404): install its CRD")
+        });
+        assert_eq!(told.count(), 1, "{kind}:\n{log}");
+    }
+    let loud = log.lines().filter(|line| line.contains(" WARN ") || line.contains(" ERROR ")).count();
+    assert!(loud <= 12, "{loud} warnings:\n{log}");
+}
+
+/// While nothing is there the operator hardly does anything.
+async fn little_happens(world: &World) {
+    let done = async || {
+        let metrics = world.operator().metrics().await;
+        ["berth_controller_runs_total", "berth_watch_failures_total", "berth_writes_total"]
+            .map(|name| http::sum(&metrics, name, &[]))
+    };
+    let before = done().await;
+    sleep(AWAY).await;
+    let after = done().await;
+    let [looks, tries, writes] = [0, 1, 2].map(|at| after[at] - before[at]);
+    let little = looks <= 20 && tries <= 20 && writes <= 8;
+    assert!(little, "{looks} looks, {tries} tries, {writes} writes:\n{}", world.operator().log());
+}
+
+async fn held(world: &World, uuids: &[&str]) -> Seen {
+    for uuid in uuids {
+        world.create(&patient(uuid, 2)).await;
+        world.accepted(uuid).await;
+    }
+    world.rest().await
+}
+
+#[tokio::test]
+async fn slots_are_made_anew_when_their_kind_comes_back() {
+    let world = World::begin().await;
+    world.create(&host("node1", 4)).await;
+    held(&world, &["first-1", "second-1"]).await;
+    remove(&world, &[RESERVATIONS]).await;
+    world.until_metric("berth_store_complete", &["kind=\"Reservation\""], 0).await;
+    little_happens(&world).await;
+    world.install_all().await;
+    world.until_metric("berth_store_complete", &["kind=\"Reservation\""], 1).await;
+    for uuid in ["first-1", "second-1"] {
+        assert_eq!(world.accepted(uuid).await.hosts_of(uuid), ["node1", "node1"]);
+    }
+    it_is_told_by_a_few_lines(&world, &["Reservation"]);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn slots_stay_where_they_are_when_the_kind_of_hosts_goes_and_comes_back() {
+    let mut world = World::without_operator().await;
+    // Far more than it takes the API server to say that the kind is not there any more.
+    world.use_grace(Duration::from_secs(30));
+    world.start().await;
+    let hosts = [host("node1", 2), host("node2", 2)];
+    for host in &hosts {
+        world.create(host).await;
+    }
+    let before = held(&world, &["first-1", "second-1"]).await;
+    remove(&world, &[HYPERVISORS]).await;
+    world.until_metric("berth_store_complete", &["kind=\"Hypervisor\""], 0).await;
+    little_happens(&world).await;
+    // Whoever asks for something now has to wait.
+    world.create(&patient("newest-1", 1)).await;
+    let unknown = "Hypervisor objects of cluster home are not completely known: its watch fails: ";
+    let commitments = world.api::<CommittedResource>();
+    let told = until(async || {
+        let commitment = commitments.get(&names::commitment("newest-1")).await.map_err(|error| error.to_string())?;
+        let said = ready(&commitment).map(|ready| format!("{}: {}", ready.reason, ready.message)).unwrap_or_default();
+        so(said.starts_with(&format!("Reserving: {unknown}")), || said)
+    });
+    told.await.unwrap();
+    world.install_all().await;
+    for host in &hosts {
+        world.create(host).await;
+    }
+    world.until_metric("berth_store_complete", &["kind=\"Hypervisor\""], 1).await;
+    for uuid in ["first-1", "second-1"] {
+        let seen = world.accepted(uuid).await;
+        assert_eq!(seen.hosts_of(uuid), before.hosts_of(uuid));
+    }
+    for slot in before.slots() {
+        let now = world.now().await;
+        let same = now
+            .slot(&slot.name_any())
+            .is_some_and(|now| now.metadata.resource_version == slot.metadata.resource_version);
+        assert!(same, "{} was written\n{now}", slot.name_any());
+    }
+    world.delete_commitment("newest-1").await;
+    world.until("it has gone", |seen| so(seen.commitment("newest-1").is_none(), || "not yet".to_owned())).await;
+    it_is_told_by_a_few_lines(&world, &["Hypervisor"]);
+    world.end().await;
+}
+
+#[tokio::test]
+async fn everything_goes_and_comes_back() {
+    let world = World::begin().await;
+    world.create(&host("node1", 4)).await;
+    held(&world, &["first-1"]).await;
+    let all = [COMMITMENTS, RESERVATIONS, HYPERVISORS, KNOWLEDGES, CAPACITIES];
+    world.kubectl(&[&["delete", "crd", "--wait=false"], &all[..]].concat()).await;
+    let gone = until(async || {
+        let left = world.kubectl(&["get", "crd", "--output=name"]).await;
+        so(!all.iter().any(|crd| left.contains(crd)), || left)
+    });
+    gone.await.unwrap();
+    // That of pipelines, which is not needed, is still there.
+    world.until_metric("berth_store_complete", &[], 1).await;
+    little_happens(&world).await;
+    world.install_all().await;
+    world.until_metric("berth_store_complete", &[], 6).await;
+    assert_eq!(world.now().await.versions().len(), 0, "{}", world.report().await);
+    world.publish_usual_flavor_groups().await;
+    world.create(&host("node1", 4)).await;
+    world.create(&patient("first-1", 2)).await;
+    world.accepted("first-1").await;
+    let kinds = ["Reservation", "Hypervisor", "Knowledge", "CommittedResource", "FlavorGroupCapacity"];
+    it_is_told_by_a_few_lines(&world, &kinds);
+    world.end().await;
+}

@@ -1,0 +1,117 @@
+//! What people are told about commitments and slots, by the real binary on a real API server, while an operator looks after
+//! them.
+
+use crate::support::{
+    desk::{Desk, json_of},
+    objects::{OTHER_ZONE, ZONE, host, in_zone, patient, slot_name},
+    unreadable::{newer_crds, store_unreadable},
+    waiting::{so, until},
+    world::World,
+};
+use berth_crds::{CommittedResource, generate};
+use serde_json::json;
+
+const READ: &str = "--verb=get,list";
+
+/// An account with rights to get and list these kinds, and no more.
+async fn reader(world: &mut World, name: &str, kinds: &[&str]) -> Desk {
+    let kubeconfig = world.control_plane().service_account("berth-system", name).await.unwrap();
+    let kinds = format!("--resource={}", kinds.join(","));
+    let account = format!("--serviceaccount=berth-system:{name}");
+    world.kubectl(&["create", "clusterrole", name, READ, &kinds]).await;
+    world.kubectl(&["create", "clusterrolebinding", name, &format!("--clusterrole={name}"), &account]).await;
+    Desk::of(&kubeconfig)
+}
+
+const KINDS: [&str; 6] = [
+    "committedresources.cortex.cloud",
+    "reservations.cortex.cloud",
+    "knowledges.cortex.cloud",
+    "flavorgroupcapacities.cortex.cloud",
+    "pipelines.cortex.cloud",
+    "hypervisors.kvm.cloud.sap",
+];
+
+/// Rights come into force a moment after they are written.
+async fn told(desk: &Desk, arguments: &[&str], part: &str) -> String {
+    let said = until(async || {
+        let ended = desk.berth(arguments, "").await;
+        so(ended.stdout.contains(part), || format!("{part:?} is not said: {ended:#?}"))
+    });
+    said.await.unwrap();
+    desk.shown(arguments).await
+}
+
+#[tokio::test]
+async fn people_are_told_why_a_commitment_waits_and_that_it_does_no_more() {
+    let mut world = World::with_hosts(&[host("node1", 1), in_zone(host("node2", 9), OTHER_ZONE)]).await;
+    let desk = reader(&mut world, "looks", &KINDS).await;
+    world.create(&patient("early-1", 2)).await;
+    world.says("early-1", "Reserving", "insufficient capacity: 1/2").await;
+    world.create(&patient("story-1", 1)).await;
+    world.says("story-1", "Reserving", "insufficient capacity: 0/1").await;
+    let before = world.rest().await.versions();
+
+    let text = told(&desk, &["explain", "commitment", "story-1"], "NOT READY: Reserving").await;
+    for part in [
+        &format!("Commitment commitment-story-1 in zone {ZONE}, cluster home"),
+        "Its only slot is not in force: there is no room for it. Looked at: 2 hosts; zone 1, capacity 1.",
+        "number 2 of 2 that wait in zone",
+        "before it: 1 slot of commitment-early-1",
+    ] {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+    let json = json_of(&desk.shown(&["explain", "commitment", "commitment-story-1", "-o", "json"]).await);
+    assert_eq!((&json["ready"]["status"], &json["slots"][0]["waiting"]["number"]), (&json!("False"), &json!(2)));
+    let text = desk.shown(&["explain", "slot", &format!("home/{}", slot_name("early-1", 0))]).await;
+    assert!(text.contains("READY: ReservationActive") && text.contains("480 GiB, 30 cores on node1"), "{text}");
+    assert_eq!(world.now().await.versions(), before, "nothing was changed");
+
+    world.create(&host("node3", 4)).await;
+    world.accepted("story-1").await;
+    let text = desk.shown(&["explain", "commitment", "story-1"]).await;
+    assert!(text.contains("READY: Accepted") && text.contains("Its only slot is in force"), "{text}");
+    let json = json_of(&desk.shown(&["explain", "slot", &slot_name("story-1", 0), "--output=json"]).await);
+    assert_eq!((&json["targetHost"], &json["commitment"]["reason"]), (&json!("node3"), &json!("Accepted")));
+    world.end().await;
+}
+
+#[tokio::test]
+async fn names_that_mean_nothing_or_too_much_and_missing_rights_are_refused() {
+    let mut world = World::without_operator().await;
+    world.create(&host("node1", 1)).await;
+    world.create(&patient("story-1", 1)).await;
+    world.install(newer_crds()).await;
+    store_unreadable(&world, &slot_name("story-1", 0), "node1").await;
+    world.install(generate::without_rules()).await;
+    let mut twin = serde_json::to_value(patient("twin-1", 1)).unwrap();
+    for name in ["commitment-twin-1", "old-name"] {
+        twin["metadata"] = json!({ "name": name });
+        until(async || world.create_raw::<CommittedResource>(twin.clone()).await).await.unwrap();
+    }
+    world.install_all().await;
+    let desk = Desk::of(world.account());
+    let line = "no commitment \"story-2\" is known; none of the 3 names is similar";
+    desk.refused(&["explain", "commitment", "story-2"], 1, line).await;
+    let line = "no slot \"commitment-story-1-1\" is known; similar names: commitment-story-1-0";
+    desk.refused(&["explain", "slot", &slot_name("story-1", 1)], 1, line).await;
+    let both = "home/commitment-twin-1, home/old-name";
+    let line = format!("commitment \"twin-1\" means several objects; ask for one of them: {both}");
+    desk.refused(&["explain", "commitment", "twin-1"], 1, &line).await;
+    let text = desk.shown(&["explain", "commitment", "home/old-name"]).await;
+    assert!(text.contains("home/commitment-twin-1 has the same spec.commitmentUUID and is served"), "{text}");
+    let ended = desk.berth(&["explain", "slot", &slot_name("story-1", 0)], "").await;
+    let start = "berth: Reservation home/commitment-story-1-0 cannot be read, correct or delete it: ";
+    assert!(ended.status == 1 && ended.stderr.starts_with(start), "{ended:#?}");
+    let text = desk.shown(&["explain", "commitment", "story-1"]).await;
+    assert!(text.contains("Reservation commitment-story-1-0 cannot be read, correct or delete it"), "{text}");
+    assert_eq!(desk.berth(&["explain", "commitment"], "").await.status, 2, "clap");
+
+    let blind = reader(&mut world, "blind", &KINDS[1..]).await;
+    // That one needs no more; its answer shows that the rights are in force.
+    told(&blind, &["explain", "host", "node1"], "Host node1 in zone").await;
+    let ended = blind.berth(&["explain", "commitment", "story-1"], "").await;
+    let missing = "berth: cluster home: CommittedResource objects cannot be read: ";
+    assert!(ended.status == 1 && ended.stderr.starts_with(missing), "{ended:#?}");
+    assert!(ended.stderr.contains("committedresources.cortex.cloud is forbidden"), "{ended:#?}");
+}

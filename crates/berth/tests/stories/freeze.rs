@@ -1,0 +1,86 @@
+//! Freeze (U57), told to the real binary on a real API server, with the very commands that conditions give.
+
+use crate::support::{
+    objects::{host, patient, rejectable},
+    seen::Seen,
+    waiting::so,
+    world::World,
+};
+use berth_crds::{
+    CommittedResource, Condition, Hypervisor,
+    conditions::{find, safety::FROZEN},
+    names,
+};
+use serde_json::json;
+
+fn frozen(seen: &Seen, uuid: &str) -> Option<Condition> {
+    find(&seen.commitment(uuid)?.status.as_ref()?.conditions, FROZEN).cloned()
+}
+
+async fn until_frozen(world: &World, uuid: &str) -> Condition {
+    world.until("it says that it is frozen", |seen| frozen(seen, uuid).ok_or_else(|| "it does not".to_owned())).await
+}
+
+/// The command after the last colon of a message, as words for kubectl.
+async fn follow(world: &World, message: &str) {
+    let (_, command) = message.split_once("kubectl ").expect("there is a command");
+    world.kubectl(&command.split(' ').collect::<Vec<_>>()).await;
+}
+
+#[tokio::test]
+async fn u57_nothing_becomes_of_a_frozen_commitment_until_the_command_in_its_condition_is_followed() {
+    let world = World::with_hosts(&[host("node1", 2), host("node2", 4)]).await;
+    world.create(&rejectable("frozen-1", 2)).await;
+    world.accepted("frozen-1").await;
+    let name = names::commitment("frozen-1");
+    world.kubectl(&["annotate", "committedresource", &name, "reservations.cortex.cloud/freeze=audit"]).await;
+    let condition = until_frozen(&world, "frozen-1").await;
+    assert_eq!((condition.status.as_str(), condition.reason.as_str()), ("True", "Annotation"));
+    let before = world.rest().await;
+
+    world.respec("frozen-1", json!({ "amount": "1920Gi" })).await;
+    for host in before.hosts_of("frozen-1") {
+        drop(world.try_kubectl(&["delete", "hypervisor", &host]).await);
+    }
+    world.kubectl(&["delete", "committedresource", &name, "--wait=false"]).await;
+    // Another one is served meanwhile.
+    world.create(&host("node3", 1)).await;
+    world.create(&patient("free-1", 1)).await;
+    world.accepted("free-1").await;
+    let now = world.now().await;
+    let slots = |seen: &Seen| seen.slots_of("frozen-1").into_iter().cloned().collect::<Vec<_>>();
+    assert_eq!(slots(&now), slots(&before));
+    assert!(now.commitment("frozen-1").is_some_and(|object| object.metadata.deletion_timestamp.is_some()));
+
+    follow(&world, &condition.message).await;
+    world
+        .until("it is gone with its slots", |seen| {
+            let left = seen.slots_of("frozen-1").len();
+            so(left == 0 && seen.commitment("frozen-1").is_none(), || format!("{left} slots are left"))
+        })
+        .await;
+    world.end().await;
+}
+
+#[tokio::test]
+async fn u57_a_frozen_zone_is_left_alone_until_the_configuration_changes() {
+    let mut world = World::without_operator().await;
+    world.create(&host("node1", 2)).await;
+    world.use_keys(&json!({ "freeze": { "zones": [berth_crds::testing::ZONE] } }));
+    world.start().await;
+    world.create(&patient("zone-1", 2)).await;
+    let condition = until_frozen(&world, "zone-1").await;
+    assert_eq!(condition.reason, "Zone");
+    let seen = world.says("zone-1", "Reserving", "commitment is frozen").await;
+    assert_eq!(seen.slots_of("zone-1").len(), 0);
+    world.until_metric("berth_frozen_commitments", &["Zone"], 1).await;
+    world.stop().await;
+    world.use_keys(&json!({}));
+    world.start().await;
+    let seen = world.accepted("zone-1").await;
+    assert_eq!(frozen(&seen, "zone-1"), None);
+    world.until_metric("berth_frozen_commitments", &["Zone"], 0).await;
+    world.delete::<CommittedResource>(&names::commitment("zone-1")).await;
+    world.delete::<Hypervisor>("node1").await;
+    world.end().await;
+}

@@ -1,0 +1,41 @@
+//! The real binary on a real API server, told in stories: each file is about one side of the operator. They share two control
+//! planes ([`support::world`]), so that as many stories are told at the same time.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod bad_input;
+mod brake;
+mod clusters;
+mod config;
+mod cores;
+mod crds_gone;
+mod credentials;
+mod every_release;
+mod explain;
+mod external_scheduler;
+mod freeze;
+mod hands;
+mod histories;
+mod hosts;
+mod in_flight;
+mod leader;
+mod leader_bad_input;
+mod life;
+mod log_level;
+mod metrics_docs;
+mod mutants;
+mod nova;
+mod nova_bad_input;
+mod nova_replicas;
+mod operations;
+mod outages;
+mod oversubscription;
+mod people;
+mod pipelines;
+mod placement;
+mod placement_storm;
+mod rights;
+mod start;
+mod taking_over;

@@ -1,0 +1,278 @@
+//! The commands of `docs/operations.md` do what the page says: each block that is marked with `try=<scene>` runs on a real
+//! API server beside a running operator, and what they bring about is checked.
+
+use std::{collections::BTreeMap, os::unix::fs::symlink, path::Path, process::Stdio};
+
+use crate::support::{
+    objects::{self, host, patient, rejectable, slot_name},
+    seen::{Seen, ready},
+    waiting::so,
+    world::World,
+};
+use berth_control_plane::ControlPlane;
+use berth_crds::{CommittedResource, Hypervisor, Reservation, conditions::safety, labels, testing};
+use kube::ResourceExt;
+use tokio::{process::Command, time::timeout};
+
+const PAGE: &str = include_str!("../../../../docs/operations.md");
+
+/// A marked block: its commands, and the text that is shown below it, if any.
+struct Block {
+    commands: &'static str,
+    shown: Option<&'static str>,
+}
+
+/// The marked blocks of the page by scene, in order.
+fn scenes() -> BTreeMap<&'static str, Vec<Block>> {
+    let mut scenes: BTreeMap<_, Vec<Block>> = BTreeMap::new();
+    for rest in PAGE.split("\n```sh try=").skip(1) {
+        let (scene, rest) = rest.split_once('\n').unwrap();
+        let (commands, rest) = rest.split_once("\n```\n").unwrap();
+        let shown = rest.strip_prefix("\n```text\n").map(|rest| rest.split_once("\n```\n").unwrap().0);
+        scenes.entry(scene).or_default().push(Block { commands, shown });
+    }
+    scenes
+}
+
+/// A shell with kubectl, the binary, and the rights of an administrator, in the folder of the repository.
+struct Shell {
+    folder: tempfile::TempDir,
+    kubeconfig: String,
+}
+
+impl Shell {
+    fn open(control_plane: &ControlPlane) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        symlink(control_plane.kubectl(), folder.path().join("kubectl")).unwrap();
+        symlink(env!("CARGO_BIN_EXE_berth"), folder.path().join("berth")).unwrap();
+        // Commands write where they are; they must not write into the repository.
+        symlink(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config"), folder.path().join("config")).unwrap();
+        Self { folder, kubeconfig: control_plane.kubeconfig().display().to_string() }
+    }
+
+    fn file(&self, name: &str, content: &str) {
+        std::fs::write(self.folder.path().join(name), content).unwrap();
+    }
+
+    async fn run(&self, commands: &str) -> String {
+        let path = format!("{}:{}", self.folder.path().display(), std::env::var("PATH").unwrap());
+        let mut shell = Command::new("sh");
+        shell.args(["-e", "-c", commands]).current_dir(self.folder.path()).kill_on_drop(true);
+        shell.env("PATH", path).env("KUBECONFIG", &self.kubeconfig).env("HOME", self.folder.path());
+        let child = shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let ended = timeout(crate::support::waiting::WITHIN, child.wait_with_output()).await.unwrap().unwrap();
+        let (out, err) = (String::from_utf8(ended.stdout).unwrap(), String::from_utf8(ended.stderr).unwrap());
+        assert!(ended.status.success(), "{commands}\nended with {}\n{out}{err}", ended.status);
+        out
+    }
+}
+
+/// Runs the blocks of a scene; what is shown below a block is what it printed, up to blanks.
+async fn play(shell: &Shell, blocks: Vec<Block>) -> String {
+    let mut all = String::new();
+    for block in blocks {
+        let out = shell.run(block.commands).await;
+        if let Some(shown) = block.shown {
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            assert_eq!(words(&out), words(shown), "{}\nprinted\n{out}and not\n{shown}", block.commands);
+        }
+        all += &out;
+    }
+    all
+}
+
+/// The example of the page: `web-01` is served, `db-001` waits, `lab-01` was rejected.
+async fn example() -> World {
+    let world = World::with_hosts(&[host("node1", 2), host("node2", 1)]).await;
+    world.create(&patient("web-01", 2)).await;
+    // Which host is better nobody promises; the page wants the larger one to be full.
+    world.accepted("web-01").await;
+    world.create(&patient("db-001", 2)).await;
+    world.says("db-001", "Reserving", "insufficient capacity: 1/2").await;
+    world.create(&rejectable("lab-01", 1)).await;
+    world.says("lab-01", "Rejected", "insufficient capacity: 0/1").await;
+    world.rest().await;
+    world
+}
+
+fn reason<'s>(seen: &'s Seen, uuid: &str) -> &'s str {
+    seen.commitment(uuid).and_then(ready).map_or("", |ready| &ready.reason)
+}
+
+/// Name and host of every slot.
+fn slots(seen: &Seen) -> Vec<(String, Option<String>)> {
+    seen.slots().map(|slot| (slot.name_any(), slot.spec.target_host.clone())).collect()
+}
+
+#[tokio::test]
+async fn the_commands_of_the_page_do_what_it_says() {
+    let mut scenes = scenes();
+    let mut world = example().await;
+    let shell = Shell::open(world.control_plane());
+    let mut take = |scene: &str| scenes.remove(scene).unwrap_or_else(|| panic!("the page has no scene {scene}"));
+
+    reading(&shell, &world, &mut take).await;
+    waiting_and_rejected(&shell, &world, &mut take).await;
+    hosts(&shell, &world, &mut take).await;
+    frozen(&shell, &world, &mut take).await;
+    orphans(&shell, &world, &mut take).await;
+    assert_eq!(play(&shell, take("braked")).await.lines().count(), 1, "only the heading");
+    play(&shell, take("brake")).await;
+    shell.file("config.json", "{}");
+    let text = play(&shell, take("taking-over")).await;
+    assert!(
+        text.contains("An operator starts with this configuration") && text.contains("\"leaderElectionID\": \"berth\""),
+        "{text}"
+    );
+    play(&shell, take("forget")).await;
+    let seen = world.rest().await;
+    assert_eq!(seen.commitment("web-01").unwrap().annotations()[labels::FORGET_CLUSTER], "eu-test-1b");
+    play(&shell, take("upgrade")).await;
+    let looks = world.operator().looks().await;
+    play(&shell, take("again")).await;
+    world
+        .until_told("everything was looked at again", async |world, seen| {
+            let more = world.operator().looks().await - looks;
+            so(more >= seen.commitments.len() as u64, || format!("{more} looks"))
+        })
+        .await;
+    backup(&shell, &mut world, &mut take).await;
+    assert!(scenes.is_empty(), "nobody tries {:?}", scenes.keys());
+    world.end().await;
+}
+
+async fn reading(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Vec<Block>) {
+    let before = world.now().await.versions();
+    let text = play(shell, take("reading")).await;
+    for part in [
+        "REASON",
+        "STATUS",
+        "commitment-db-001-1",
+        "Accepted · 0 VMs · no expiry",
+        "NOT READY",
+        "Slot commitment-db-001-1",
+        "Host node1 in zone",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    play(shell, take("messages")).await;
+    play(shell, take("waiting")).await;
+    // An event is published after the status that it tells of.
+    let events = take("events");
+    let lines = crate::support::waiting::until(async || {
+        let text = shell.run(events[0].commands).await;
+        let told = text.contains("Rejected") && text.contains("Accepted");
+        if told { Ok(text) } else { Err(text) }
+    });
+    assert!(lines.await.unwrap().contains("commitment-lab-01"));
+    assert_eq!(world.now().await.versions(), before, "reading changes nothing");
+}
+
+async fn waiting_and_rejected(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Vec<Block>) {
+    let text = play(shell, take("waits")).await;
+    assert!(text.contains("No host: 2 hosts; capacity 2"), "{text}");
+    assert_eq!(world.accepted("db-001").await.slots_of("db-001").len(), 1);
+    play(shell, take("rejected")).await;
+    world.says("lab-01", "Reserving", "insufficient capacity: 0/1").await;
+    world.rest().await;
+}
+
+async fn hosts(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Vec<Block>) {
+    world.create(&host("node3", 3)).await;
+    world.accepted("lab-01").await;
+    let name = slot_name("web-01", 0);
+    let before = world.rest().await.slot(&name).unwrap().resource_version();
+    play(shell, take("drain")).await;
+    world
+        .until("the slot was placed anew", |seen| {
+            let slot = seen.slot(&name).ok_or("it is gone")?;
+            let placed = slot.spec.target_host.is_some() && slot.resource_version() != before;
+            so(placed, || "not yet".to_owned())
+        })
+        .await;
+    world.accepted("web-01").await;
+    let text = play(shell, take("overbooked")).await;
+    assert!(text.contains("Reservations, the largest block first"), "{text}");
+}
+
+async fn frozen(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Vec<Block>) {
+    play(shell, take("freeze")).await;
+    world
+        .until("it says that it is frozen", |seen| {
+            let status = seen.commitment("web-01").unwrap().status.clone().unwrap();
+            so(safety::holds(&status.conditions, safety::FROZEN), || "not yet".to_owned())
+        })
+        .await;
+    world.respec("web-01", serde_json::json!({ "amount": objects::slots(1) })).await;
+    assert_eq!(world.rest().await.slots_of("web-01").len(), 2, "it is left exactly as it is");
+    play(shell, take("unfreeze")).await;
+    assert_eq!(world.accepted("web-01").await.slots_of("web-01").len(), 1);
+}
+
+/// A slot that somebody else made.
+async fn orphans(shell: &Shell, world: &World, take: &mut impl FnMut(&str) -> Vec<Block>) {
+    let mut slot = testing::slot("lost-01", 0);
+    slot.metadata.annotations = None;
+    world.create(&slot).await;
+    play(shell, take("orphans")).await;
+    assert!(world.now().await.slots_of("lost-01").is_empty());
+}
+
+/// Everything is lost while nobody runs, and comes back as it was.
+async fn backup(shell: &Shell, world: &mut World, take: &mut impl FnMut(&str) -> Vec<Block>) {
+    let before = world.rest().await;
+    world.stop().await;
+    play(shell, take("backup")).await;
+    for commitment in &before.commitments {
+        let bare = serde_json::json!({ "metadata": { "finalizers": null } });
+        world.edit::<CommittedResource>(&commitment.name_any(), bare).await;
+        world.delete::<CommittedResource>(&commitment.name_any()).await;
+    }
+    for slot in before.slots() {
+        world.delete::<Reservation>(&slot.name_any()).await;
+    }
+    assert!(world.now().await.versions().is_empty());
+    play(shell, take("restore")).await;
+    world.start().await;
+    for commitment in &before.commitments {
+        world.accepted(&commitment.spec.commitment_uuid).await;
+    }
+    let after = world.rest().await;
+    assert_eq!(slots(&after), slots(&before), "everything is where it was");
+    assert_eq!(["web-01", "db-001", "lab-01"].map(|uuid| reason(&after, uuid)), ["Accepted"; 3]);
+}
+
+#[tokio::test]
+async fn the_brake_is_lifted_as_the_page_says() {
+    let mut scenes = scenes();
+    let mut world = World::without_operator().await;
+    world.use_keys(&serde_json::json!({ "brake": { "slots": 1 } }));
+    world.create(&host("node1", 2)).await;
+    world.start().await;
+    world.create(&rejectable("many-01", 2)).await;
+    world.accepted("many-01").await;
+    world.create(&host("node2", 2)).await;
+    world.rest().await;
+    world.delete::<Hypervisor>("node1").await;
+    let shell = Shell::open(world.control_plane());
+    let listed = scenes.remove("braked").unwrap();
+    let slots = crate::support::waiting::until(async || {
+        let text = shell.run(listed[0].commands).await;
+        let all = [0, 1].map(|number| slot_name("many-01", number)).iter().all(|slot| text.contains(slot));
+        if all && text.contains(safety::HOST_MISSING) { Ok(()) } else { Err(text) }
+    });
+    slots.await.unwrap();
+    assert_eq!(world.now().await.hosts_of("many-01"), ["node1"; 2], "what is held back stays as it is");
+    let mut lift = scenes.remove("brake").unwrap();
+    let unconfirmed = lift.pop().unwrap();
+    play(&shell, lift).await;
+    world
+        .until("the slots have moved", |seen| {
+            let hosts = seen.hosts_of("many-01");
+            so(hosts == ["node2"; 2], || format!("{hosts:?}"))
+        })
+        .await;
+    world.accepted("many-01").await;
+    play(&shell, vec![unconfirmed]).await;
+    world.end().await;
+}

@@ -1,0 +1,142 @@
+//! `berth placement` as a process: it serves without any setting but its ports, keeps what it has answered over a kill, lets
+//! nobody else at its file, ends when it is told to, and is compared and copied while it runs.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    path::Path,
+    process::Stdio,
+};
+
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+
+use crate::support::{
+    command::berth,
+    http::{get, send},
+    waiting::{so, until},
+};
+
+/// A server in a folder of its own.
+pub struct Placement {
+    folder: TempDir,
+    pub api: SocketAddr,
+    pub side: SocketAddr,
+    database: Option<String>,
+    process: Child,
+}
+
+fn free() -> SocketAddr {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
+}
+
+fn start(folder: &Path, api: SocketAddr, side: SocketAddr, database: Option<&String>) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
+    command.arg("placement").current_dir(folder).kill_on_drop(true).stdout(Stdio::null()).stderr(Stdio::null());
+    command.env("BERTH_PLACEMENT_LISTEN", api.to_string()).env("BERTH_PLACEMENT_METRICS_LISTEN", side.to_string());
+    if let Some(database) = database {
+        command.env("BERTH_PLACEMENT_DATABASE", database);
+    }
+    command.spawn().unwrap()
+}
+
+impl Placement {
+    async fn begin() -> Self {
+        Self::begin_with(None).await
+    }
+
+    /// On this database; without one on the file that is the default.
+    pub async fn begin_with(database: Option<String>) -> Self {
+        let (folder, api, side) = (tempfile::tempdir().unwrap(), free(), free());
+        let process = start(folder.path(), api, side, database.as_ref());
+        let placement = Self { folder, api, side, database, process };
+        placement.is_ready().await;
+        placement
+    }
+
+    /// Kills it, as if the machine had lost it, and starts it again.
+    pub async fn kill_and_start(&mut self) {
+        self.process.kill().await.unwrap();
+        self.process = start(self.folder.path(), self.api, self.side, self.database.as_ref());
+    }
+
+    pub async fn is_ready(&self) {
+        let ready = until(async || {
+            let answer = get(self.side, "/readyz").await;
+            so(answer.as_ref().is_some_and(|(status, _)| *status == 200), || format!("{answer:?}"))
+        });
+        ready.await.unwrap();
+    }
+
+    async fn create(&self, name: &str) -> u16 {
+        let body = format!("{{\"name\": \"{name}\"}}");
+        // The rest of the first line becomes a header that nobody reads.
+        let path = "/resource_providers HTTP/1.1\r\nContent-Type: application/json\r\nX-Rest:";
+        send(self.api, "POST", path, body.len(), body.as_bytes()).await.unwrap().status
+    }
+
+    async fn providers(&self) -> String {
+        let (status, body) = get(self.api, "/resource_providers").await.unwrap();
+        assert_eq!(status, 200, "{body}");
+        body
+    }
+
+    fn file(&self) -> String {
+        self.folder.path().join("berth-placement.db").display().to_string()
+    }
+}
+
+#[tokio::test]
+async fn what_was_answered_survives_a_kill_and_the_file_has_one_owner() {
+    let mut placement = Placement::begin().await;
+    assert_eq!(placement.create("first").await, 201);
+
+    let other =
+        berth(&["placement", "--database", &placement.file(), "--listen=127.0.0.1:0", "--metrics-listen=0"], "");
+    let other = other.await;
+    assert_eq!(other.status, 1);
+    assert!(other.stderr.contains("only one server may use a SQLite file"), "{}", other.stderr);
+
+    placement.kill_and_start().await;
+    placement.is_ready().await;
+    assert!(placement.providers().await.contains("\"first\""));
+    assert_eq!(placement.create("first").await, 409);
+}
+
+#[tokio::test]
+async fn a_server_that_runs_is_compared_copied_and_ends_when_it_is_told_to() {
+    let mut placement = Placement::begin().await;
+    assert_eq!(placement.create("first").await, 201);
+    let side = format!("--metrics-listen={}", placement.side);
+
+    let checked = berth(&["placement", "check", &side], "").await;
+    assert_eq!((checked.status, checked.stdout.as_str()), (0, "The model and the database agree.\n"));
+
+    let copy = placement.folder.path().join("copy.db").display().to_string();
+    let copied = berth(&["placement", "backup", &copy, "--database", &placement.file()], "").await;
+    assert_eq!(copied.status, 0, "{}", copied.stderr);
+    assert!(Path::new(&copy).exists());
+    let again = berth(&["placement", "backup", &copy, "--database", &placement.file()], "").await;
+    assert!(again.status == 1 && again.stderr.contains("does not exist yet"), "{}", again.stderr);
+
+    let metrics = get(placement.side, "/metrics").await.unwrap().1;
+    assert!(metrics.contains("berth_placement_model_providers 1"), "{metrics}");
+
+    let pid = placement.process.id().unwrap().to_string();
+    assert!(Command::new("kill").args(["-s", "TERM", &pid]).status().await.unwrap().success());
+    assert!(placement.process.wait().await.unwrap().success());
+    let gone = berth(&["placement", "check", &side], "").await;
+    assert!(gone.status == 1 && gone.stderr.contains("no server answers"), "{}", gone.stderr);
+}
+
+#[tokio::test]
+async fn what_cannot_be_served_is_said_at_once() {
+    let refused = async |arguments: &[&str], text: &str| {
+        let all = [&["placement", "--listen=127.0.0.1:0", "--metrics-listen=0"], arguments].concat();
+        let ended = berth(&all, "").await;
+        assert!(ended.status == 1 && ended.stderr.contains(text), "{ended:?}");
+    };
+    refused(&["--database", "mysql://me:secret@host/db"], "neither a file, :memory: nor postgres").await;
+    refused(&["--database", "/nowhere/ledger.db"], "check that its folder exists").await;
+    refused(&["--database", ":memory:", "--auth", "keystone"], "not part of this version").await;
+    refused(&["--database", ":memory:", "--policy-file", "/nowhere.yaml"], "the policy file /nowhere.yaml").await;
+}

@@ -1,0 +1,182 @@
+//! Claims from many clients at servers that are killed all the time: one on SQLite, three on PostgreSQL. Whatever was answered
+//! stands, what was not answered is done or not, nothing is over-booked, and model and database agree.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use berth_postgres::{Durability, Postgres};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::placement::Placement;
+use crate::support::http::{Posted, get, send};
+
+const HOSTS: usize = 4;
+const ROOM: u64 = 12;
+const CLIENTS: usize = 6;
+const CLAIMS: usize = 50;
+const KILLS: usize = 8;
+
+fn host(number: usize) -> String {
+    format!("00000000-0000-4000-8000-00000000000{number}")
+}
+
+fn consumer(client: usize, number: usize) -> String {
+    format!("00000000-0000-4000-9000-{client:06}{number:06}")
+}
+
+/// A request with a JSON body of a microversion that needs no generations.
+async fn request(at: SocketAddr, method: &str, path: &str, body: &Value) -> Option<Posted> {
+    let body = body.to_string();
+    // The rest of the first line becomes a header that nobody reads.
+    let path = format!(
+        "{path} HTTP/1.1\r\nOpenStack-API-Version: placement 1.12\r\nContent-Type: application/json\r\nX-Rest:"
+    );
+    send(at, method, &path, body.len(), body.as_bytes()).await
+}
+
+/// The same until somebody answers for good; with every answer it is known whether it was done.
+async fn surely(at: SocketAddr, method: &str, path: &str, body: &Value) -> u16 {
+    loop {
+        match request(at, method, path, body).await {
+            Some(answer) if answer.status != 503 => return answer.status,
+            _ => sleep(Duration::from_millis(20)).await,
+        }
+    }
+}
+
+async fn make_hosts(at: SocketAddr) {
+    for number in 0..HOSTS {
+        let new = json!({ "name": format!("host-{number}"), "uuid": host(number) });
+        assert_eq!(surely(at, "POST", "/resource_providers", &new).await, 201);
+        let inventory = json!({ "resource_class": "VCPU", "total": ROOM });
+        let path = format!("/resource_providers/{}/inventories", host(number));
+        assert_eq!(surely(at, "POST", &path, &inventory).await, 201);
+    }
+}
+
+/// What a consumer may have: a host and an amount, or nothing.
+type Held = Option<(String, u64)>;
+
+/// What the consumers of one client may have afterwards: one thing each if everything was answered.
+async fn claim(client: usize, servers: Vec<SocketAddr>) -> BTreeMap<String, BTreeSet<Held>> {
+    let mut held: BTreeMap<String, BTreeSet<Held>> = BTreeMap::new();
+    for number in 0..CLAIMS {
+        let who = consumer(client, number % 3);
+        let (at, amount) = (host((client * 7 + number * 5) % HOSTS), 1 + (client + number) as u64 % 3);
+        let server = servers[(client + number) % servers.len()];
+        let may = held.entry(who.clone()).or_insert_with(|| BTreeSet::from([None]));
+        let path = format!("/allocations/{who}");
+        let deletes = number % 7 == 6;
+        let answer = if deletes {
+            request(server, "DELETE", &path, &Value::Null).await
+        } else {
+            let allocations = json!({ at.clone(): { "resources": { "VCPU": amount } } });
+            let body = json!({ "allocations": allocations, "project_id": "p", "user_id": "u" });
+            request(server, "PUT", &path, &body).await
+        };
+        let new = (!deletes).then(|| (at, amount));
+        match answer.map(|answer| (answer.status, answer.body)) {
+            Some((204, _)) => *may = BTreeSet::from([new]),
+            // Refused: nothing has changed, and for a deletion there was nothing.
+            Some((404, _)) => *may = BTreeSet::from([None]),
+            Some((409, _)) => {}
+            Some((503, _)) | None => {
+                may.insert(new);
+                sleep(Duration::from_millis(10)).await;
+            }
+            Some(other) => panic!("{other:?}"),
+        }
+    }
+    held
+}
+
+async fn has(at: SocketAddr, who: &str) -> Held {
+    let (status, body) = get(at, &format!("/allocations/{who}")).await.unwrap();
+    assert_eq!(status, 200, "{body}");
+    let body: Value = serde_json::from_str(&body).unwrap();
+    let allocations = body["allocations"].as_object().unwrap();
+    assert!(allocations.len() <= 1, "{body}");
+    allocations.iter().next().map(|(host, held)| (host.clone(), held["resources"]["VCPU"].as_u64().unwrap()))
+}
+
+async fn judge(servers: &[Placement], held: BTreeMap<String, BTreeSet<Held>>) {
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    for (who, may) in held {
+        let mut found = None;
+        for server in servers {
+            let now = has(server.api, &who).await;
+            assert!(may.contains(&now), "{who} has {now:?}, and may have {may:?}");
+            assert!(found.replace(now.clone()).is_none_or(|other| other == now), "{who} differs between servers");
+        }
+        if let Some((host, amount)) = found.flatten() {
+            *sums.entry(host).or_default() += amount;
+        }
+    }
+    for number in 0..HOSTS {
+        let sum = sums.get(&host(number)).copied().unwrap_or(0);
+        assert!(sum <= ROOM, "host {number} has {sum}");
+        for server in servers {
+            let (_, body) = get(server.api, &format!("/resource_providers/{}/usages", host(number))).await.unwrap();
+            let body: Value = serde_json::from_str(&body).unwrap();
+            assert_eq!(body["usages"]["VCPU"], json!(sum), "host {number}");
+        }
+    }
+    for server in servers {
+        let (status, body) = get(server.side, "/check").await.unwrap();
+        assert_eq!((status, body.as_str()), (200, "{\"differences\":[]}"));
+    }
+}
+
+async fn storm(mut servers: Vec<Placement>) {
+    make_hosts(servers[0].api).await;
+    let addresses: Vec<_> = servers.iter().map(|server| server.api).collect();
+    let over = Arc::new(AtomicBool::new(false));
+    let clients: Vec<_> = (0..CLIENTS).map(|client| tokio::spawn(claim(client, addresses.clone()))).collect();
+    let watched = over.clone();
+    let killer = tokio::spawn(async move {
+        for kill in 0..KILLS {
+            if watched.load(Ordering::Relaxed) {
+                break;
+            }
+            sleep(Duration::from_millis(150 + 70 * (kill as u64 % 3))).await;
+            let number = kill % servers.len();
+            servers[number].kill_and_start().await;
+        }
+        servers
+    });
+    let mut held = BTreeMap::new();
+    for client in clients {
+        held.extend(client.await.unwrap());
+    }
+    over.store(true, Ordering::Relaxed);
+    let servers = killer.await.unwrap();
+    for server in &servers {
+        server.is_ready().await;
+    }
+    assert!(held.values().any(|may| may.len() == 1), "nothing was answered");
+    judge(&servers, held).await;
+}
+
+#[tokio::test]
+async fn one_server_on_sqlite_loses_nothing_when_it_is_killed() {
+    storm(vec![Placement::begin_with(None).await]).await;
+}
+
+#[tokio::test]
+async fn three_servers_on_postgresql_lose_nothing_when_they_are_killed() {
+    let postgres = Postgres::start(Durability::None).await.unwrap();
+    let url = postgres.create("storm").await.unwrap();
+    let mut servers = Vec::new();
+    for _ in 0..3 {
+        servers.push(Placement::begin_with(Some(url.clone())).await);
+    }
+    storm(servers).await;
+}

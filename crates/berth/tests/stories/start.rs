@@ -1,0 +1,270 @@
+//! Starting the binary: what it prints, what it refuses and how, and when it says that it is ready.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use crate::support::{cloud::Cloud, old_server::OldServer, operator::Operator, waiting::until, world::client};
+use berth_control_plane::ControlPlane;
+use berth_crds::generate;
+use serde_json::{Value, json};
+
+/// Far more than a start that is refused takes.
+const REFUSED_WITHIN: Duration = Duration::from_secs(20);
+
+/// How a run ended.
+#[derive(Debug)]
+struct Ended {
+    status: i32,
+    stdout: String,
+    /// The lines for the person who started it: those without the log.
+    said: Vec<String>,
+    /// The lines of the log.
+    log: Vec<String>,
+}
+
+fn berth(arguments: &[&str]) -> Ended {
+    // Into files: nobody reads a pipe while it runs.
+    let [out, err] = [(); 2].map(|()| tempfile::NamedTempFile::new().unwrap());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
+    command.args(arguments).env_remove("KUBECONFIG").env_remove("RUST_LOG").stdin(Stdio::null());
+    let mut child = command.stdout(out.reopen().unwrap()).stderr(err.reopen().unwrap()).spawn().unwrap();
+    let began = Instant::now();
+    let status = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => break status.code(),
+            None if began.elapsed() > REFUSED_WITHIN => break child.kill().map(|()| None).unwrap(),
+            None => std::thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    let text = fs::read_to_string(err.path()).unwrap();
+    let (said, log) = text.lines().map(str::to_owned).partition(|line| line.starts_with("berth: "));
+    let status = status.unwrap_or_else(|| panic!("{arguments:?} did not end by itself:\n{text}"));
+    Ended { status, stdout: fs::read_to_string(out.path()).unwrap(), said, log }
+}
+
+/// The operator, without listeners and with more arguments.
+fn operator(arguments: &[&str]) -> Ended {
+    berth(
+        &[&["operator", "--api-bind-address=0", "--health-probe-bind-address=0", "--log-format=human"], arguments]
+            .concat(),
+    )
+}
+
+/// Ended with 1 and these lines, and said nothing worth a warning before.
+fn refuses(arguments: &[&str], lines: &[&str]) {
+    let ended = operator(arguments);
+    assert_eq!((ended.status, ended.said.len()), (1, lines.len()), "{ended:#?}");
+    for (said, line) in ended.said.iter().zip(lines) {
+        assert!(said.contains(line), "{said:?} lacks {line:?}");
+    }
+    let loud: Vec<_> = ended.log.iter().filter(|line| !line.contains(" INFO ")).collect();
+    assert!(loud.is_empty(), "{loud:#?}");
+}
+
+fn file(folder: &Path, name: &str, content: &str) -> String {
+    let path = folder.join(name);
+    fs::write(&path, content).unwrap();
+    path.display().to_string()
+}
+
+fn config(folder: &Path, keys: &Value) -> String {
+    format!("--config={}", file(folder, "config.json", &keys.to_string()))
+}
+
+#[test]
+fn the_version_is_printed() {
+    let ended = berth(&["version"]);
+    assert_eq!((ended.status, ended.stdout.as_str()), (0, concat!("berth ", env!("CARGO_PKG_VERSION"), "\n")));
+}
+
+#[test]
+fn the_definitions_are_printed_and_written() {
+    let printed = berth(&["crds"]);
+    assert_eq!(printed.status, 0);
+    let documents: Vec<&str> = printed.stdout.split("---\n").filter(|text| !text.is_empty()).collect();
+    let current: BTreeMap<PathBuf, String> =
+        generate::files().unwrap().into_iter().map(|file| (file.name.into(), file.text)).collect();
+    assert_eq!(documents, current.values().collect::<Vec<_>>());
+
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("new");
+    assert_eq!(berth(&["crds", "--directory", directory.to_str().unwrap()]).status, 0);
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/crd");
+    assert_eq!(texts(&directory), texts(&shipped), "config/crd is what the program writes: run make crds");
+}
+
+fn texts(folder: &Path) -> BTreeMap<PathBuf, String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.map(|path| (path.file_name().unwrap().into(), fs::read_to_string(path).unwrap())).collect()
+}
+
+#[test]
+fn a_wrong_configuration_is_refused_with_every_problem_and_its_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = json!({
+        "committedResourceController": { "requeueIntervalRetry": "soon", "maxSlotsPerCommitment": -1 },
+        "committedResourceReservationController": { "oversubscriptionMinCheckInterval": "5m" },
+        "noSuchKey": 1,
+    });
+    let argument = config(folder.path(), &keys);
+    let ended = operator(&[&argument]);
+    assert_eq!(ended.status, 2, "{ended:#?}");
+    let paths = [
+        "the configuration cannot be used:",
+        "committedResourceReservationController.oversubscriptionMinCheckInterval: 5m0s is not shorter than",
+        "committedResourceController.requeueIntervalRetry: \"soon\" is not a duration",
+        "committedResourceController.maxSlotsPerCommitment: -1 is out of range",
+        "noSuchKey: unknown key, without effect; correct or remove it (a warning only)",
+    ];
+    assert_eq!(ended.said.len(), paths.len(), "one line for each: {ended:#?}");
+    for (said, path) in ended.said.iter().zip(paths) {
+        assert!(said.contains(path), "{said:?} lacks {path:?}");
+    }
+    let only_unknown = config(folder.path(), &json!({ "noSuchKey": 1 }));
+    let strict = operator(&[&only_unknown, "--strict-config"]);
+    assert_eq!((strict.status, strict.said.len()), (2, 2), "{strict:#?}");
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let broken = file(folder.path(), "broken.json", "{");
+    for (path, text) in [(broken.as_str(), "is not valid JSON"), ("nowhere.json", "does not exist")] {
+        let ended = operator(&[&format!("--config={path}")]);
+        assert_eq!(ended.status, 2, "{ended:#?}");
+        assert!(ended.said.iter().any(|line| line.contains(path) && line.contains(text)), "{ended:#?}");
+    }
+}
+
+#[test]
+fn what_is_not_part_of_this_version_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let nameless = config(folder.path(), &json!({ "leaderElectionID": "" }));
+    refuses(&["--leader-elect", &nameless], &["--leader-elect needs a name for the lease: give leaderElectionID"]);
+    refuses(
+        &["--metrics-bind-address=127.0.0.1:0"],
+        &["--metrics-secure is not part of this version: pass --metrics-secure=false"],
+    );
+}
+
+#[test]
+fn a_kubeconfig_that_leads_nowhere_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("missing").display().to_string();
+    refuses(&[&format!("--kubeconfig={missing}")], &[&format!("the kubeconfig {missing} does not exist")]);
+    let garbage = file(folder.path(), "garbage", "a: [");
+    refuses(&[&format!("--kubeconfig={garbage}")], &[&format!("the kubeconfig {garbage} cannot be used")]);
+    // Port 1 of the own machine: nobody listens.
+    let unreachable = file(folder.path(), "unreachable", &kubeconfig("http://127.0.0.1:1", None, "t").to_string());
+    refuses(&[&format!("--kubeconfig={unreachable}")], &["the API server http://127.0.0.1:1/ does not answer"]);
+}
+
+fn kubeconfig(server: &str, authority: Option<&Value>, token: &str) -> Value {
+    let mut cluster = json!({ "server": server });
+    if let Some(authority) = authority {
+        cluster["certificate-authority-data"] = authority.clone();
+    }
+    json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{ "name": "c", "cluster": cluster }], "users": [{ "name": "c", "user": { "token": token } }],
+        "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "c" } }],
+    })
+}
+
+/// An API server in all the states in which it is not fit for us, one after the other, and then in good order.
+#[tokio::test]
+async fn a_cluster_that_is_not_fit_is_refused_with_one_line_for_each_reason() {
+    let mut control_plane = ControlPlane::start().await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    wrong_credentials_are_refused(&control_plane, folder.path());
+    let admin = format!("--kubeconfig={}", control_plane.kubeconfig().display());
+    missing_kinds_are_named(&admin);
+    Cloud::new(client(&control_plane).await).install_all().await;
+    missing_rights_are_named(&control_plane).await;
+    probes_and_metrics_tell_how_far_the_start_is(&mut control_plane, folder.path()).await;
+    control_plane.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_is_too_old_is_refused_in_one_line_and_nothing_is_written() {
+    let server = OldServer::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(folder.path(), "old", &kubeconfig(server.url(), None, "t").to_string());
+    let line = "cluster home: the API server has version v1.30.4; upgrade it to 1.31 or newer";
+    tokio::task::spawn_blocking(move || refuses(&[&format!("--kubeconfig={path}")], &[line])).await.unwrap();
+    let requests = server.requests();
+    // Asking for a right is a POST that stores nothing.
+    let asks = |line: &String| line.starts_with("GET ") || line.contains("/selfsubjectaccessreviews");
+    assert!(!requests.is_empty() && requests.iter().all(asks), "{requests:#?}");
+}
+
+fn wrong_credentials_are_refused(control_plane: &ControlPlane, folder: &Path) {
+    let admin: Value = serde_json::from_str(&fs::read_to_string(control_plane.kubeconfig()).unwrap()).unwrap();
+    let authority = &admin["clusters"][0]["cluster"]["certificate-authority-data"];
+    let stranger = file(folder, "stranger", &kubeconfig(control_plane.url(), Some(authority), "no-token").to_string());
+    let text = format!("the API server {}/ does not accept our credentials (401): renew", control_plane.url());
+    refuses(&[&format!("--kubeconfig={stranger}")], &[&text]);
+}
+
+fn missing_kinds_are_named(admin: &str) {
+    let ended = operator(&[admin]);
+    assert_eq!(ended.status, 1, "{ended:#?}");
+    for kind in ["committedresources", "reservations", "hypervisors", "knowledges", "flavorgroupcapacities"] {
+        let lines = ended.said.iter().filter(|line| line.contains(kind) && line.contains("install its CRD")).count();
+        assert_eq!(lines, 1, "{kind}: {ended:#?}");
+    }
+    assert_eq!(ended.said.len(), 5, "{ended:#?}");
+}
+
+async fn missing_rights_are_named(control_plane: &ControlPlane) {
+    let account = control_plane.service_account("default", "nobody").await.unwrap();
+    let ended = operator(&[&format!("--kubeconfig={}", account.display())]);
+    assert_eq!(ended.status, 1, "{ended:#?}");
+    for right in [
+        "we may not get, list, watch hypervisors.kvm.cloud.sap",
+        "committedresources.cortex.cloud",
+        "committedresources/status.cortex.cloud",
+        "reservations.cortex.cloud",
+        "reservations/status.cortex.cloud",
+        "knowledges.cortex.cloud",
+        "flavorgroupcapacities.cortex.cloud",
+        "events.events.k8s.io in namespace default; grant it with a Role",
+    ] {
+        assert!(ended.said.iter().any(|line| line.contains(right)), "{right}: {ended:#?}");
+    }
+    assert!(ended.said.iter().all(|line| line.contains("grant it with a ")), "{ended:#?}");
+}
+
+async fn probes_and_metrics_tell_how_far_the_start_is(control_plane: &mut ControlPlane, folder: &Path) {
+    let keys = file(folder, "empty.json", "{}");
+    let admin = control_plane.kubeconfig().to_owned();
+    let operator = Operator::start(control_plane, &admin, Path::new(&keys)).await;
+    let mut before = Vec::new();
+    let ready = until(async || {
+        let (alive, ready) = (operator.probe("/healthz").await, operator.probe("/readyz").await);
+        match ready {
+            Some((200, _)) => Ok(()),
+            Some((status, text)) => {
+                before.push((status, text.clone()));
+                assert_eq!(alive.map(|(status, _)| status), Some(200), "alive while not ready");
+                Err(text)
+            }
+            None => Err("nobody listens".to_owned()),
+        }
+    })
+    .await;
+    assert_eq!(ready, Ok(()), "{}", operator.log());
+    // The listener opens when the stores are filled; nobody is sent there before.
+    let is_told = |text: &String| text.contains("scheduler API: its listener is not open yet");
+    assert!(before.iter().all(|(status, text)| *status == 503 && is_told(text)), "{before:?}");
+    let metrics = operator.metrics().await;
+    for name in ["berth_build_info", "berth_store_objects", "berth_store_complete", "berth_scheduler_waiting_slots"] {
+        assert!(metrics.contains(name), "{name} is not in\n{metrics}");
+    }
+    operator.stop().await;
+}

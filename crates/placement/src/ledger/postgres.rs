@@ -1,0 +1,168 @@
+//! The ledger in PostgreSQL, for several processes. It decides who gets a connection for how long; locks, writes and what
+//! keeps the model new are in the files below.
+
+mod apply;
+mod connect;
+mod follow;
+mod load;
+mod news;
+mod questions;
+mod states;
+mod write;
+
+use std::{sync::Arc, time::Duration};
+
+use berth_placement_model::{Command, Key, Model};
+use berth_telemetry::clock::Clock;
+use follow::{Asker, Follower, Position, WAITING};
+use futures::{FutureExt as _, future::BoxFuture};
+use sqlx::{Executor as _, PgPool, Row as _};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::{Instant, timeout_at},
+};
+
+use super::{
+    ConsumerRecord, Ledger, LedgerError, LedgerMetrics, Operated, ProviderAllocations, Trouble, Usage, UsageQuestion,
+    Written, check,
+    shelf::{self, Shelf},
+};
+
+/// How old the last answer of the database may be for a process that is ready.
+const FRESH: Duration = Duration::from_secs(10);
+
+/// A ledger in a PostgreSQL database. The last clone that is dropped ends it.
+#[derive(Clone)]
+pub struct PostgresLedger {
+    pool: PgPool,
+    askers: mpsc::Sender<Asker>,
+    shelf: Arc<Shelf>,
+    position: watch::Receiver<Option<Position>>,
+    clock: Arc<dyn Clock>,
+    metrics: LedgerMetrics,
+}
+
+impl PostgresLedger {
+    /// Brings the schema of the database at `url` up to date. The model is built behind this.
+    pub async fn open(url: &str, clock: Arc<dyn Clock>, metrics: LedgerMetrics) -> Result<Self, LedgerError> {
+        let options = connect::options(url)?;
+        let connection = connect::connection(&options).await;
+        connect::migrate(&mut connection.map_err(|source| LedgerError::Postgres { source })?).await?;
+        let (askers, asked) = mpsc::channel(WAITING);
+        let (reported, position) = watch::channel(None);
+        let shelf = Arc::new(Shelf::default());
+        let pool = connect::pool(options.clone());
+        let follower =
+            Follower { options, shelf: shelf.clone(), metrics: metrics.clone(), askers: asked, position: reported };
+        tokio::spawn(follower.run());
+        Ok(Self { pool, askers, shelf, position, clock, metrics })
+    }
+
+    async fn newest(&self, until: Instant) -> Result<Arc<Model>, Trouble> {
+        let unavailable = |why: &str| Trouble::Unavailable(why.to_owned());
+        if self.shelf.snapshot().is_none() {
+            return Err(unavailable("the model is being built"));
+        }
+        let (asker, told) = oneshot::channel();
+        self.askers.try_send(asker).map_err(|_| unavailable("too many requests wait for the database"))?;
+        match timeout_at(until, told).await {
+            Ok(Ok(())) => self.shelf.snapshot().ok_or_else(|| unavailable("the model is being built")),
+            Ok(Err(_)) => Err(unavailable("the model is being built")),
+            Err(_) => Err(unavailable("the database takes too long")),
+        }
+    }
+
+    async fn ask<T>(
+        &self,
+        question: impl Future<Output = Result<T, sqlx::Error>>,
+        until: Instant,
+    ) -> Result<T, Trouble> {
+        match timeout_at(until, question).await {
+            Ok(answer) => answer.map_err(|error| Trouble::Unavailable(error.to_string())),
+            Err(_) => Err(Trouble::Unavailable("the database takes too long".to_owned())),
+        }
+    }
+}
+
+impl PostgresLedger {
+    /// Brings a copy of the model to the snapshot of one transaction, and compares it with what that transaction sees.
+    async fn compared(&self) -> Result<Vec<String>, sqlx::Error> {
+        let Some(Position { seen, model, .. }) = self.position.borrow().clone() else {
+            return Ok(vec!["there is no model yet".to_owned()]);
+        };
+        let mut transaction = self.pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+        transaction.execute("SET LOCAL enable_seqscan = on; SET LOCAL statement_timeout = '60s'").await?;
+        let (news, contents) = news::both(&mut transaction, &seen).await?;
+        let Some(news) = news else { return Ok(vec!["the model is behind, and is built anew".to_owned()]) };
+        let mut found = check::differences(&shelf::changed(&model, news), &contents);
+        for query in check::QUERIES {
+            for row in transaction.fetch_all(query).await? {
+                found.push(row.try_get(0)?);
+            }
+        }
+        found.truncate(check::MOST);
+        transaction.rollback().await?;
+        Ok(found)
+    }
+}
+
+impl Operated for PostgresLedger {
+    fn impediment(&self) -> Option<&'static str> {
+        match self.age() {
+            None => Some("the model is being built"),
+            Some(age) if age < FRESH => None,
+            Some(_) => Some("the database has not answered for 10 s"),
+        }
+    }
+
+    fn last_model(&self) -> Option<Arc<Model>> {
+        self.shelf.snapshot()
+    }
+
+    fn age(&self) -> Option<Duration> {
+        self.position.borrow().as_ref().map(|position| position.at.elapsed())
+    }
+
+    fn check(&self, until: Instant) -> BoxFuture<'_, Result<Vec<String>, Trouble>> {
+        async move { self.ask(self.compared(), until).await }.boxed()
+    }
+
+    fn ended(&self) -> BoxFuture<'_, ()> {
+        self.askers.closed().boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.pool.close().boxed()
+    }
+}
+
+impl Ledger for PostgresLedger {
+    fn write(&self, command: Command, until: Instant) -> BoxFuture<'_, Result<Written, Trouble>> {
+        async move {
+            let answer = write::write(&self.pool, &self.metrics, &command, || self.clock.now(), until).await;
+            self.metrics.answered(&answer);
+            answer
+        }
+        .boxed()
+    }
+
+    fn model(&self, until: Instant) -> BoxFuture<'_, Result<Arc<Model>, Trouble>> {
+        self.newest(until).boxed()
+    }
+
+    fn consumer<'a>(&'a self, key: &'a Key, until: Instant) -> BoxFuture<'a, Result<Option<ConsumerRecord>, Trouble>> {
+        self.ask(questions::consumer(&self.pool, key), until).boxed()
+    }
+
+    fn consumers_at<'a>(
+        &'a self,
+        provider: &'a Key,
+        until: Instant,
+    ) -> BoxFuture<'a, Result<Option<ProviderAllocations>, Trouble>> {
+        self.ask(questions::consumers_at(&self.pool, provider), until).boxed()
+    }
+
+    fn usages(&self, question: UsageQuestion, until: Instant) -> BoxFuture<'_, Result<Vec<Usage>, Trouble>> {
+        async move { self.ask(questions::usages(&self.pool, &question), until).await }.boxed()
+    }
+}

@@ -1,0 +1,89 @@
+//! Connections to PostgreSQL. It decides how each is set, how long things may take, and which migrations are run.
+
+use std::{str::FromStr as _, time::Duration};
+
+use sqlx::{
+    Connection as _, Executor as _, PgConnection, PgPool, Row as _,
+    postgres::{PgConnectOptions, PgPoolOptions},
+};
+use tokio::time::timeout;
+
+use crate::ledger::{
+    LedgerError,
+    schema::{self, Found},
+};
+
+/// Each brings the schema one version further.
+const MIGRATIONS: [&str; 1] = [include_str!("schema-1.sql")];
+/// Everybody who migrates holds this advisory lock.
+const MIGRATION_LOCK: i64 = 0x6265_7274_6801;
+
+/// How long a request waits for a connection.
+pub(super) const WAIT: Duration = Duration::from_secs(5);
+/// Connections of one process, without the one that follows changes.
+const MOST: u32 = 16;
+
+/// What every connection is told. Plans are made once and use indexes whatever the tables looked like then; a statement has
+/// 10 s, and a transaction that nobody continues does not hold its locks for long.
+const SETTINGS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off; \
+     SET default_transaction_isolation = 'read committed'; SET statement_timeout = '10s'; \
+     SET idle_in_transaction_session_timeout = '40s'; SET client_min_messages = 'warning'; SET timezone = 'UTC'";
+
+/// How to reach the database that a URL names.
+pub(super) fn options(url: &str) -> Result<PgConnectOptions, LedgerError> {
+    let options = PgConnectOptions::from_str(url).map_err(|source| LedgerError::Postgres { source })?;
+    Ok(options.application_name("berth-placement"))
+}
+
+/// Connections on demand.
+pub(super) fn pool(options: PgConnectOptions) -> PgPool {
+    let settings = PgPoolOptions::new()
+        .max_connections(MOST)
+        .acquire_timeout(WAIT)
+        // A claim would pay a round trip for the question whether the connection still works; a broken one is tried again.
+        .test_before_acquire(false)
+        .after_connect(|connection, _| Box::pin(async move { connection.execute(SETTINGS).await.map(drop) }));
+    settings.connect_lazy_with(options)
+}
+
+/// One connection outside of the pool.
+pub(super) async fn connection(options: &PgConnectOptions) -> Result<PgConnection, sqlx::Error> {
+    let connected = timeout(WAIT, async {
+        let mut connection = PgConnection::connect_with(options).await?;
+        connection.execute(SETTINGS).await?;
+        Ok(connection)
+    });
+    connected.await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+}
+
+/// Brings the schema up to date, one process at a time.
+pub(super) async fn migrate(connection: &mut PgConnection) -> Result<(), LedgerError> {
+    let failed = |source| LedgerError::Postgres { source };
+    let mut transaction = connection.begin().await.map_err(failed)?;
+    sqlx::query("SELECT pg_advisory_xact_lock($1)")
+        .bind(MIGRATION_LOCK)
+        .execute(&mut *transaction)
+        .await
+        .map_err(failed)?;
+    let found = found(&mut transaction).await?;
+    for index in schema::missing(found, MIGRATIONS.len())? {
+        transaction.execute(MIGRATIONS[index]).await.map_err(failed)?;
+    }
+    transaction.commit().await.map_err(failed)
+}
+
+async fn found(connection: &mut PgConnection) -> Result<Option<Found>, LedgerError> {
+    let failed = |source| LedgerError::Postgres { source };
+    let not_ours = |why: &str| LedgerError::NotOurs { why: why.to_owned() };
+    let tables = "SELECT to_regclass('schema') IS NOT NULL, to_regclass('providers') IS NOT NULL";
+    let tables = connection.fetch_one(tables).await.map_err(failed)?;
+    match (tables.get(0), tables.get(1)) {
+        (false, false) => return Ok(None),
+        (false, true) => return Err(not_ours("it has a table of providers, and none says its version")),
+        (true, _) => {}
+    }
+    let row = connection.fetch_optional("SELECT version, oldest_binary FROM schema").await.map_err(failed)?;
+    let row = row.ok_or_else(|| not_ours("its table schema is empty"))?;
+    let read = || Ok(Found { version: row.try_get(0)?, oldest_binary: row.try_get(1)? });
+    read().map(Some).map_err(failed)
+}

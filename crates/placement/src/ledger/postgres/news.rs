@@ -1,0 +1,142 @@
+//! What has changed since a snapshot, and everything of one snapshot. It decides what a replica asks so that it misses
+//! nothing: all records that the last snapshot did not see, whatever their numbers, and the values in the same statement.
+
+use berth_placement_model::{ClassName, ProviderId, TraitName};
+use sqlx::{Connection as _, Executor as _, PgConnection, Row as _, postgres::PgRow};
+
+use super::{apply::NAMES, states};
+use crate::ledger::{
+    contents::{Change, Contents, CustomClass, CustomNames, News},
+    depth::Depth,
+    times::timestamp,
+};
+
+type Result<T> = std::result::Result<T, sqlx::Error>;
+
+/// Which transactions a model has, in PostgreSQL's own words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Seen(String);
+
+/// What came after a snapshot.
+pub(super) enum Since {
+    /// This, and what is seen now.
+    News(News, Seen),
+    /// Records are missing that nobody has read for it.
+    Lost,
+}
+
+/// Reads what `seen` did not see.
+///
+/// Not seen are the transactions from its upper end on and those that were running then; asking for these two by index is
+/// cheap, however long a transaction elsewhere has been running. `OFFSET 0` keeps the planner, which cannot know how few
+/// records there are, from reading all providers. A pruned record is missed only if its transaction is one of
+/// them and is not running any more.
+pub(super) async fn since(connection: &mut PgConnection, seen: &Seen) -> Result<Since> {
+    let (since, names) = records(connection, seen).await?;
+    if !names {
+        return Ok(since);
+    }
+    // Seldom: names and providers are read once more, of one snapshot.
+    let mut transaction = connection.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+    let (mut since, _) = records(&mut transaction, seen).await?;
+    if let Since::News(news, _) = &mut since {
+        news.names = Some(custom_names(&mut transaction).await?);
+    }
+    transaction.commit().await?;
+    Ok(since)
+}
+
+/// The providers that have changed, and whether custom names have.
+async fn records(connection: &mut PgConnection, seen: &Seen) -> Result<(Since, bool)> {
+    let (columns, joins) = (states::columns(Depth::Whole), states::joins(Depth::Whole));
+    let query = format!(
+        "WITH seen AS MATERIALIZED (SELECT $1::text::pg_snapshot AS s), \
+         records AS (SELECT c.provider FROM changes c WHERE c.xid >= (SELECT pg_snapshot_xmax(s) FROM seen) \
+           UNION SELECT c.provider FROM changes c \
+             WHERE c.xid = ANY(ARRAY(SELECT pg_snapshot_xip(s) FROM seen))) \
+         SELECT v.now, v.lost, r.provider, {columns} FROM ( \
+           SELECT pg_current_snapshot()::text AS now, \
+             p.below > pg_snapshot_xmax(s) OR EXISTS (SELECT 1 FROM pg_snapshot_xip(s) AS x \
+               WHERE x < p.below AND pg_visible_in_snapshot(x, pg_current_snapshot())) AS lost \
+           FROM seen, pruned AS p) AS v \
+         LEFT JOIN records AS r ON true \
+         LEFT JOIN LATERAL (SELECT * FROM providers WHERE id = r.provider OFFSET 0) AS p ON true {joins}"
+    );
+    let rows = sqlx::query(&query).bind(&seen.0).fetch_all(&mut *connection).await?;
+    let Some(first) = rows.first() else { return Ok((Since::Lost, false)) };
+    if first.try_get(1)? {
+        return Ok((Since::Lost, false));
+    }
+    let now = Seen(first.try_get(0)?);
+    let mut news = News::default();
+    let mut names = false;
+    for row in &rows {
+        match row.try_get::<Option<i64>, _>(2)? {
+            None => {}
+            Some(NAMES) => names = true,
+            Some(id) => {
+                let state = states::state(row, 3, Depth::Whole)?;
+                let change = state.map_or(Change::Gone, |state| Change::Whole(Box::new(state)));
+                news.add(ProviderId(id), change);
+            }
+        }
+    }
+    Ok((Since::News(news, now), names))
+}
+
+/// What a transaction sees that `seen` did not, and everything that it sees. No news: some are missing.
+pub(super) async fn both(connection: &mut PgConnection, seen: &Seen) -> Result<(Option<News>, Contents)> {
+    let (since, _) = records(connection, seen).await?;
+    let contents = in_snapshot(connection).await?;
+    let news = match since {
+        Since::Lost => None,
+        Since::News(mut news, _) => {
+            news.names = Some(contents.names.clone());
+            Some(news)
+        }
+    };
+    Ok((news, contents))
+}
+
+/// Everything of one snapshot.
+pub(super) async fn contents(connection: &mut PgConnection) -> Result<(Contents, Seen)> {
+    let mut transaction = connection.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+    // Whole tables are read once here, not rows that somebody names.
+    transaction.execute("SET LOCAL enable_seqscan = on; SET LOCAL statement_timeout = '60s'").await?;
+    let row = transaction.fetch_one("SELECT pg_current_snapshot()::text").await?;
+    let contents = in_snapshot(&mut transaction).await?;
+    let seen = Seen(row.try_get(0)?);
+    transaction.commit().await?;
+    Ok((contents, seen))
+}
+
+/// Everything that the transaction sees.
+pub(super) async fn in_snapshot(connection: &mut PgConnection) -> Result<Contents> {
+    let (columns, joins) = (states::columns(Depth::Whole), states::joins(Depth::Whole));
+    let query = format!("SELECT {columns} FROM providers AS p {joins} ORDER BY p.id");
+    let rows = sqlx::query(&query).persistent(false).fetch_all(&mut *connection).await?;
+    let states = rows.iter().map(|row| states::state(row, 0, Depth::Whole));
+    let providers = states.filter_map(Result::transpose).collect::<Result<_>>()?;
+    Ok(Contents { providers, names: custom_names(connection).await? })
+}
+
+async fn custom_names(connection: &mut PgConnection) -> Result<CustomNames> {
+    let class = |row: PgRow| {
+        let (name, number) = (ClassName::new(row.try_get(0)?), row.try_get(1)?);
+        Ok(CustomClass { name, number, modified: timestamp(row.try_get(2)?) })
+    };
+    let rows = connection.fetch_all("SELECT name, id, modified_at FROM classes ORDER BY id").await?;
+    let classes = rows.into_iter().map(class).collect::<Result<_>>()?;
+    let rows = connection.fetch_all("SELECT name, created_at FROM traits").await?;
+    let named = |row: PgRow| Ok((TraitName::new(row.try_get(0)?), timestamp(row.try_get(1)?)));
+    Ok(CustomNames { classes, traits: rows.into_iter().map(named).collect::<Result<_>>()? })
+}
+
+/// Removes records that every replica has read long ago, and says from where on they are complete. Whoever has missed one
+/// of them builds its model anew.
+pub(super) async fn prune(connection: &mut PgConnection) -> Result<u64> {
+    const PRUNE: &str = "WITH old AS (DELETE FROM changes WHERE written_at < now() - interval '10 minutes' RETURNING xid) \
+         UPDATE pruned SET below = greatest(below, o.after) \
+         FROM (SELECT ((xid::text::bigint + 1)::text)::xid8 AS after FROM old ORDER BY xid DESC LIMIT 1) AS o";
+    Ok(connection.execute(PRUNE).await?.rows_affected())
+}

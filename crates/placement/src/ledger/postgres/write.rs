@@ -1,0 +1,149 @@
+//! One write as transactions: begun again when somebody else was faster, and asked about when its commit was not answered.
+//! It decides what is tried again, for how long, and what a failure means for the one who asked.
+
+use std::time::Duration;
+
+use berth_placement_model::{Command, Refusal, decide};
+use jiff::Timestamp;
+use sqlx::{PgPool, Row as _};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::{apply, load};
+use crate::ledger::{LedgerMetrics, Trouble, Written, after::Effects, depth::Depth, times};
+
+/// Transactions of one command, at most: more than a pool has connections, all of which a server that was started again has
+/// broken. With locks in order hardly any is begun twice.
+const ATTEMPTS: u32 = 24;
+/// The first pause before another attempt; it doubles up to [`LONGEST_PAUSE`].
+const PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+
+/// What one transaction came to, if not to its end.
+enum Fault {
+    /// It is refused, whatever others do.
+    Refused(Box<Refusal>),
+    /// It was not done, and may be tried again.
+    Again(&'static str, String),
+    /// It was not done, and trying again does not help.
+    Unavailable(String),
+    /// Nobody has answered the commit of this transaction.
+    Unanswered { xid: String, written: Box<Written> },
+}
+
+/// Does `command`, or says why not.
+pub(super) async fn write(
+    pool: &PgPool,
+    metrics: &LedgerMetrics,
+    command: &Command,
+    now: impl Fn() -> Timestamp,
+    until: Instant,
+) -> Result<Written, Trouble> {
+    let mut pause = PAUSE;
+    for _ in 0..ATTEMPTS {
+        let reason = match attempt(pool, metrics, command, now(), until).await {
+            Ok(written) => return Ok(written),
+            Err(Fault::Refused(refusal)) => return Err(Trouble::Refused(*refusal)),
+            Err(Fault::Unavailable(why)) => return Err(Trouble::Unavailable(why)),
+            Err(Fault::Unanswered { xid, written }) => return settle(pool, &xid, *written, until).await,
+            Err(Fault::Again(reason, why)) => {
+                tracing::debug!(reason, why, "a transaction is begun again");
+                reason
+            }
+        };
+        metrics.retry(reason);
+        if Instant::now() + pause >= until {
+            break;
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+    Err(Trouble::Unavailable("others were always faster".to_owned()))
+}
+
+async fn attempt(
+    pool: &PgPool,
+    metrics: &LedgerMetrics,
+    command: &Command,
+    now: Timestamp,
+    until: Instant,
+) -> Result<Written, Fault> {
+    let late = || Fault::Unavailable("the database takes too long".to_owned());
+    let now = times::rounded(now);
+    let prepared = timeout_at(until, async {
+        let mut transaction = pool.begin().await?;
+        let depth = Depth::of(command);
+        let facts = load::load(&mut transaction, command, &command.wants(), depth).await?;
+        let (changes, outcome) = match decide(command, &facts) {
+            Ok(decided) => decided,
+            Err(refusal) => {
+                transaction.rollback().await?;
+                return Err(Fault::Refused(Box::new(refusal)));
+            }
+        };
+        let applied = apply::apply(&mut transaction, &facts, &changes, times::microseconds(now)).await?;
+        if !applied.is_whole {
+            transaction.rollback().await?;
+            return Err(Fault::Again("moved", "a row was changed by somebody who had no lock".to_owned()));
+        }
+        let effects = Effects::new(&facts, &changes, applied.created, now);
+        let provider = effects.provider(command, &facts).map(Into::into);
+        Ok((transaction, applied.xid, Written { outcome, provider }))
+    });
+    let prepared = prepared.await.unwrap_or_else(|_| Err(late()));
+    metrics.transaction(1);
+    let (transaction, xid, written) = prepared?;
+    match timeout_at(until, transaction.commit()).await {
+        Ok(Ok(())) => Ok(written),
+        Ok(Err(sqlx::Error::Database(error))) => Err(refused_by_database(&*error)),
+        Ok(Err(_)) | Err(_) => Err(Fault::Unanswered { xid, written: Box::new(written) }),
+    }
+}
+
+impl From<sqlx::Error> for Fault {
+    fn from(error: sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::Database(error) => refused_by_database(&*error),
+            sqlx::Error::PoolTimedOut => Self::Unavailable("no connection to the database within 5 s".to_owned()),
+            sqlx::Error::Io(error) => Self::Again("connection", error.to_string()),
+            error => Self::Unavailable(error.to_string()),
+        }
+    }
+}
+
+fn refused_by_database(error: &dyn sqlx::error::DatabaseError) -> Fault {
+    let text = error.message().to_owned();
+    match error.code().as_deref() {
+        Some("40001") => Fault::Again("serialization", text),
+        Some("40P01") => Fault::Again("deadlock", text),
+        Some("23505") => Fault::Again("duplicate", text),
+        // The server ends or has just begun.
+        Some("57P01" | "57P02" | "57P03") => Fault::Again("connection", text),
+        _ => {
+            tracing::warn!(error = text, "the database cannot be used");
+            Fault::Unavailable(text)
+        }
+    }
+}
+
+/// Asks what became of a transaction until somebody knows.
+async fn settle(pool: &PgPool, xid: &str, written: Written, until: Instant) -> Result<Written, Trouble> {
+    let mut pause = PAUSE;
+    while Instant::now() < until {
+        match timeout_at(until, status(pool, xid)).await {
+            Ok(Ok(Some(status))) if status == "committed" => return Ok(written),
+            Ok(Ok(Some(status))) if status == "aborted" => {
+                return Err(Trouble::Unavailable("the connection to the database was lost".to_owned()));
+            }
+            // In progress, too old to be known, or the question was not answered either.
+            _ => {}
+        }
+        sleep(pause.min(until.saturating_duration_since(Instant::now()))).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+    Err(Trouble::Unknown("the connection to the database was lost while it committed".to_owned()))
+}
+
+async fn status(pool: &PgPool, xid: &str) -> Result<Option<String>, sqlx::Error> {
+    let row = sqlx::query("SELECT pg_xact_status($1::text::xid8)").bind(xid).fetch_one(pool).await?;
+    row.try_get(0)
+}

@@ -1,0 +1,110 @@
+//! Where the model stands for readers. It decides that the one who writes publishes whole states, and that nobody sees a
+//! commit by SQL before the model has it. A model is a value whose copies share what they have in common, so readers keep
+//! their state as long as they like.
+
+use std::sync::{Arc, PoisonError, RwLock as StdRwLock};
+
+use berth_placement_model::{ClassName, Model, TraitName, standard};
+use tokio::sync::{OwnedRwLockWriteGuard, RwLock};
+
+use super::contents::{Change, Contents, CustomNames, News};
+
+/// The model of a ledger, or nothing as long as there is none.
+#[derive(Default)]
+pub(super) struct Shelf {
+    current: StdRwLock<Option<Arc<Model>>>,
+    /// Held for writing from before a commit until the model has it.
+    gate: Arc<RwLock<()>>,
+}
+
+/// The time between a commit and its place in the model. Dropping it ends it.
+pub(super) struct Publishing {
+    _gate: OwnedRwLockWriteGuard<()>,
+}
+
+impl Shelf {
+    /// Puts a new model there, or takes the old one away, so that readers wait for a new one.
+    pub fn place(&self, model: Option<Model>) {
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = model.map(Arc::new);
+    }
+
+    /// What the model is now; `None` as long as there is none.
+    pub fn snapshot(&self) -> Option<Arc<Model>> {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Announces a commit.
+    pub async fn begin(&self) -> Publishing {
+        Publishing { _gate: self.gate.clone().write_owned().await }
+    }
+
+    /// Returns when every commit that somebody may have seen is in the model.
+    pub async fn settled(&self) {
+        drop(self.gate.read().await);
+    }
+
+    /// Publishes changes. Only one caller at a time, because the copy is made outside of the lock.
+    pub fn change(&self, news: News) {
+        if news.is_empty() {
+            return;
+        }
+        if let Some(before) = self.snapshot() {
+            self.place(Some(changed(&before, news)));
+        }
+    }
+}
+
+/// The model after the news; it shares the rest with the one before.
+pub(super) fn changed(before: &Model, news: News) -> Model {
+    let mut model = before.clone();
+    apply(&mut model, news);
+    model
+}
+
+/// The model of a whole database.
+pub(super) fn model_of(contents: Contents) -> Model {
+    let mut model = Model::new(&standard::CLASSES, &standard::TRAITS);
+    set_names(&mut model, &contents.names);
+    for provider in contents.providers {
+        model.put(&provider);
+    }
+    model
+}
+
+fn apply(model: &mut Model, news: News) {
+    if let Some(names) = news.names {
+        set_names(model, &names);
+    }
+    for (id, change) in news.providers {
+        match change {
+            Change::Whole(state) => model.put(&state),
+            Change::Amounts(state) => {
+                let Some(before) = model.by_number(id).map(|provider| provider.state()) else { continue };
+                let (traits, aggregates) = (before.traits, before.aggregates);
+                model.put(&berth_placement_model::ProviderState { traits, aggregates, ..*state });
+            }
+            Change::Gone => model.remove(id),
+        }
+    }
+}
+
+/// Replaces all custom names.
+fn set_names(model: &mut Model, names: &CustomNames) {
+    let gone = |name: &ClassName| names.classes.iter().all(|class| class.name != *name);
+    let classes: Vec<_> = model
+        .all_classes()
+        .into_iter()
+        .filter(|(name, known)| known.is_custom && gone(name))
+        .map(|(name, _)| name.clone())
+        .collect();
+    classes.iter().for_each(|name| model.remove_class(name));
+    let traits: Vec<TraitName> = model
+        .all_traits()
+        .into_iter()
+        .filter(|(name, known, _)| known.is_custom && !names.traits.contains_key(*name))
+        .map(|(name, ..)| name.clone())
+        .collect();
+    traits.iter().for_each(|name| model.remove_trait(name));
+    names.classes.iter().for_each(|class| model.put_class(&class.name, class.number, class.modified));
+    names.traits.iter().for_each(|(name, created_at)| model.put_trait(name, *created_at));
+}

@@ -1,0 +1,40 @@
+//! A copy of a database while a server uses it. It decides that the copy is of one state, and that a copy which is not
+//! complete never has the name that was asked for.
+
+use std::{fs, path::Path};
+
+use rusqlite::{Connection, backup::Backup};
+
+use super::file::{self, with_suffix};
+use crate::ledger::LedgerError;
+
+/// Copies the database `from` to `to`, which must not exist.
+pub fn backup(from: &Path, to: &Path) -> Result<(), LedgerError> {
+    if to.exists() {
+        return Err(LedgerError::Exists { path: to.to_owned() });
+    }
+    let partial = with_suffix(to, ".partial");
+    let copied = copy(from, &partial).and_then(|()| {
+        let renamed = fs::File::open(&partial).and_then(|file| file.sync_all()).and_then(|()| fs::rename(&partial, to));
+        renamed.map_err(|source| LedgerError::File { path: to.to_owned(), source })
+    });
+    if copied.is_err() {
+        // What went wrong is told already.
+        let _ = fs::remove_file(&partial);
+    }
+    copied
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), LedgerError> {
+    let source = file::reader(from)?;
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| LedgerError::Sqlite { path, source }
+    };
+    // Says at once that this is no database of ours.
+    source.query_row("SELECT version FROM schema", [], |_| Ok(())).map_err(failed(from))?;
+    let mut target = Connection::open(to).map_err(failed(to))?;
+    let backup = Backup::new(&source, &mut target).map_err(failed(from))?;
+    // All pages in one step: then writers that go on do not make it begin again.
+    backup.step(-1).map(drop).map_err(failed(to))
+}

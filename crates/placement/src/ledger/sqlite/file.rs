@@ -1,0 +1,154 @@
+//! The files of a SQLite ledger. It decides that one process owns a database, by a lock on the file beside it, how
+//! connections are set, and which migrations are run.
+
+use std::{
+    fs::{File, OpenOptions, TryLockError},
+    io::{Read as _, Seek as _, Write as _},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
+
+use crate::ledger::{
+    LedgerError,
+    schema::{self, Found},
+};
+
+/// Each brings the schema one version further.
+const MIGRATIONS: [&str; 1] = [include_str!("schema-1.sql")];
+
+/// How long a statement waits for a foreign process that looks into the file, such as the tool `sqlite3`.
+const BUSY: Duration = Duration::from_secs(5);
+/// Statements that a connection keeps prepared; there are some 50.
+const STATEMENTS: usize = 128;
+/// Pages of the log after which it is written into the database, 16 MiB: seldom enough for a busy writer.
+const CHECKPOINT: u32 = 4096;
+
+/// Where the ledger is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// In a file.
+    File(PathBuf),
+    /// In memory, gone with the process.
+    Memory,
+}
+
+/// The right to use a database, until it is dropped. The kernel takes it back when the process ends.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock of the database at `path`, or says who has it.
+    pub fn take(path: &Path) -> Result<Self, LedgerError> {
+        let beside = with_suffix(path, ".lock");
+        let failed = |source| LedgerError::File { path: beside.clone(), source };
+        let open = OpenOptions::new().create(true).read(true).write(true).truncate(false).open(&beside);
+        let mut file = open.map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let _ = file.take(20).read_to_string(&mut holder);
+                return Err(LedgerError::Taken { path: path.to_owned(), holder: holder.trim().to_owned() });
+            }
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
+        // Only for people who look for the holder; the lock is the kernel's.
+        let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));
+        Ok(Self { _file: file })
+    }
+}
+
+/// `path` with `suffix` behind its name.
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// The connection that writes, with the newest schema.
+pub(super) fn writer(place: &Place) -> Result<Connection, LedgerError> {
+    let path = path_of(place);
+    let failed = |source| LedgerError::Sqlite { path: path.clone(), source };
+    let connection = match place {
+        Place::File(path) => Connection::open(path),
+        Place::Memory => Connection::open_in_memory(),
+    };
+    let mut connection = connection.map_err(failed)?;
+    set(&connection).map_err(failed)?;
+    migrate(&mut connection).map_err(|error| match error {
+        Migrating::Refused(error) => error,
+        Migrating::Sqlite(source) => failed(source),
+    })?;
+    Ok(connection)
+}
+
+/// A connection that only reads. A file needs no lock for it.
+pub(super) fn reader(path: &Path) -> Result<Connection, LedgerError> {
+    reader_of(path).map_err(|source| LedgerError::Sqlite { path: path.to_owned(), source })
+}
+
+/// The same with what SQLite says.
+pub(super) fn reader_of(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    connection.busy_timeout(BUSY)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    Ok(connection)
+}
+
+fn path_of(place: &Place) -> PathBuf {
+    match place {
+        Place::File(path) => path.clone(),
+        Place::Memory => PathBuf::from(":memory:"),
+    }
+}
+
+fn set(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // Answers with the mode that it has now; in memory that is another one.
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT)
+}
+
+enum Migrating {
+    Refused(LedgerError),
+    Sqlite(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Migrating {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+fn migrate(connection: &mut Connection) -> Result<(), Migrating> {
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let tables =
+        transaction.query_row("SELECT count(*) FROM sqlite_schema WHERE type = 'table'", [], |row| row.get(0))?;
+    let found = found(&transaction, tables)?;
+    for index in schema::missing(found, MIGRATIONS.len()).map_err(Migrating::Refused)? {
+        transaction.execute_batch(MIGRATIONS[index])?;
+    }
+    Ok(transaction.commit()?)
+}
+
+/// What is in a database with so many tables.
+fn found(connection: &Connection, tables: i64) -> Result<Option<Found>, Migrating> {
+    if tables == 0 {
+        return Ok(None);
+    }
+    let not_ours =
+        || Migrating::Refused(LedgerError::NotOurs { why: "it has tables, and none says its version".to_owned() });
+    if !connection.table_exists(None, "schema")? {
+        return Err(not_ours());
+    }
+    let row = connection.query_row("SELECT version, oldest_binary FROM schema", [], |row| {
+        Ok(Found { version: row.get(0)?, oldest_binary: row.get(1)? })
+    });
+    row.optional()?.map(Some).ok_or_else(not_ours)
+}

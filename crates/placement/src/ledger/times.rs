@@ -1,0 +1,18 @@
+//! Times as databases keep them: microseconds since 1970, UTC. It decides nothing else.
+
+use jiff::Timestamp;
+
+/// A time of the database. What no calendar holds is the beginning of 1970.
+pub(super) fn timestamp(microseconds: i64) -> Timestamp {
+    Timestamp::from_microsecond(microseconds).unwrap_or_default()
+}
+
+/// A time for the database.
+pub(super) fn microseconds(time: Timestamp) -> i64 {
+    time.as_microsecond()
+}
+
+/// The same time as the database will give it back.
+pub(super) fn rounded(time: Timestamp) -> Timestamp {
+    timestamp(microseconds(time))
+}

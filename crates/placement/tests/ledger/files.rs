@@ -1,0 +1,104 @@
+//! What only a SQLite file can get wrong.
+
+use std::sync::Arc;
+
+use berth_placement::ledger::{
+    Ledger as _, LedgerError, Operated as _, Trouble,
+    sqlite::{Place, SqliteLedger, backup},
+};
+use berth_placement_model::{Command, Key};
+use rusqlite::Connection;
+
+use crate::world::{Still, World, claim, metrics, providers, soon};
+
+fn open(place: &Place) -> Result<SqliteLedger, LedgerError> {
+    SqliteLedger::open(place, Arc::new(Still), metrics())
+}
+
+#[tokio::test]
+async fn a_second_server_is_refused_and_told_who_has_the_file() {
+    let world = World::sqlite().await;
+    let refused = open(&Place::File(world.file())).map(drop).unwrap_err().to_string();
+    assert!(refused.contains("is in use by another process"), "{refused}");
+    assert!(refused.contains(&std::process::id().to_string()), "{refused}");
+}
+
+#[tokio::test]
+async fn what_was_answered_is_there_after_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::File(folder.path().join("ledger.db"));
+    let ledger = open(&place).unwrap();
+    let create = Command::CreateProvider { uuid: Key::new("p1"), name: "p1".to_owned(), parent: None };
+    ledger.write(create, soon()).await.unwrap();
+    ledger.close().await;
+    let ledger = open(&place).unwrap();
+    while ledger.impediment().is_some() {
+        tokio::task::yield_now().await;
+    }
+    assert!(ledger.model(soon()).await.unwrap().provider(&Key::new("p1")).is_some());
+    ledger.close().await;
+}
+
+#[tokio::test]
+async fn a_schema_for_newer_binaries_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::File(folder.path().join("ledger.db"));
+    open(&place).unwrap().close().await;
+    Connection::open(folder.path().join("ledger.db"))
+        .unwrap()
+        .execute("UPDATE schema SET oldest_binary = 9", [])
+        .unwrap();
+    let refused = open(&place).map(drop).unwrap_err();
+    assert!(matches!(refused, LedgerError::TooNew { oldest_binary: 9, .. }), "{refused}");
+}
+
+#[tokio::test]
+async fn a_file_of_somebody_else_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    Connection::open(&path).unwrap().execute("CREATE TABLE songs (name TEXT)", []).unwrap();
+    assert!(matches!(open(&Place::File(path.clone())).map(drop).unwrap_err(), LedgerError::NotOurs { .. }));
+    std::fs::write(&path, "this is no database, and it is long enough to be sure about that").unwrap();
+    assert!(matches!(open(&Place::File(path)).map(drop).unwrap_err(), LedgerError::Sqlite { .. }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_refuses_writes_and_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.db");
+    let ledger = open(&Place::File(path)).unwrap();
+    ledger.limit_pages(60).await.unwrap();
+    let mut made = Vec::new();
+    let refused = loop {
+        let name = format!("p{}-{}", made.len(), "x".repeat(150));
+        let create = Command::CreateProvider { uuid: Key::new(&name), name: name.clone(), parent: None };
+        match ledger.write(create, soon()).await {
+            Ok(_) => made.push(Key::new(&name)),
+            Err(trouble) => break trouble,
+        }
+    };
+    assert_eq!(refused, Trouble::Unavailable("the disk of the database is full".to_owned()));
+    assert!(made.len() > 5);
+    let model = ledger.model(soon()).await.unwrap();
+    assert_eq!(providers(&model).len(), made.len());
+    ledger.limit_pages(100_000).await.unwrap();
+    let create = Command::CreateProvider { uuid: Key::new("after"), name: "after".to_owned(), parent: None };
+    ledger.write(create, soon()).await.unwrap();
+    ledger.close().await;
+}
+
+#[tokio::test]
+async fn a_backup_is_a_ledger_with_everything_that_was_answered() {
+    let world = World::sqlite().await;
+    world.provider("p1", &[("VCPU", 10)]).await;
+    world.ok(Command::SetAllocations(claim("c", &[("p1", &[("VCPU", 4)])]))).await;
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("copy.db");
+    backup(&world.file(), &copy).unwrap();
+    assert!(matches!(backup(&world.file(), &copy), Err(LedgerError::Exists { .. })));
+    let ledger = open(&Place::File(copy)).unwrap();
+    let consumer = ledger.consumer(&Key::new("c"), soon()).await.unwrap().unwrap();
+    assert_eq!(consumer.allocations.len(), 1);
+    assert!(backup(&folder.path().join("none.db"), &folder.path().join("other.db")).is_err());
+    assert!(!folder.path().join("other.db").exists());
+}

@@ -1,0 +1,181 @@
+//! A ledger of either kind for one test, with a clock that stands still, and how to ask it for everything.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use berth_placement::ledger::{
+    ConsumerRecord, Ledger, LedgerMetrics, Trouble, Written,
+    postgres::PostgresLedger,
+    sqlite::{Place, SqliteLedger},
+};
+use berth_placement_model::{
+    ClassName, Command, Inventory, Key, Model, ProviderId, ProviderState, command::ConsumerGuard,
+    command::ConsumerWrite, command::ReservedRule,
+};
+use berth_postgres::{Durability, Postgres};
+use berth_telemetry::{clock::Clock, metrics::Metrics};
+use jiff::Timestamp;
+use tempfile::TempDir;
+use tokio::{sync::OnceCell, time::Instant};
+
+/// One clock for all: every write happens at the same time.
+#[derive(Clone, Copy)]
+pub struct Still;
+
+pub fn now() -> Timestamp {
+    Timestamp::from_microsecond(1_770_000_000_123_456).unwrap()
+}
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        now()
+    }
+}
+
+pub fn metrics() -> LedgerMetrics {
+    LedgerMetrics::register(&Metrics::new(&BTreeMap::new()).unwrap()).unwrap()
+}
+
+/// A database of its own, and the ledgers on it: one for SQLite, two replicas for PostgreSQL.
+pub struct World {
+    pub ledgers: Vec<Arc<dyn Ledger>>,
+    pub url: String,
+    folder: Option<TempDir>,
+}
+
+impl World {
+    pub async fn memory() -> Self {
+        let ledger = SqliteLedger::open(&Place::Memory, Arc::new(Still), metrics()).unwrap();
+        Self::of(vec![Arc::new(ledger)], String::new(), None).await
+    }
+
+    pub async fn sqlite() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::File(folder.path().join("ledger.db"));
+        let ledger = SqliteLedger::open(&place, Arc::new(Still), metrics()).unwrap();
+        Self::of(vec![Arc::new(ledger)], String::new(), Some(folder)).await
+    }
+
+    pub async fn postgres() -> Self {
+        let url = fresh_database().await;
+        let mut ledgers: Vec<Arc<dyn Ledger>> = Vec::new();
+        for _ in 0..2 {
+            ledgers.push(Arc::new(PostgresLedger::open(&url, Arc::new(Still), metrics()).await.unwrap()));
+        }
+        Self::of(ledgers, url, None).await
+    }
+
+    async fn of(ledgers: Vec<Arc<dyn Ledger>>, url: String, folder: Option<TempDir>) -> Self {
+        let world = Self { ledgers, url, folder };
+        for ledger in &world.ledgers {
+            while ledger.model(soon()).await.is_err() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }
+        world
+    }
+
+    /// The file of a SQLite ledger.
+    pub fn file(&self) -> std::path::PathBuf {
+        self.folder.as_ref().unwrap().path().join("ledger.db")
+    }
+
+    pub async fn write(&self, command: Command) -> Result<Written, Trouble> {
+        self.ledgers[0].write(command, soon()).await
+    }
+
+    /// For writes that cannot fail.
+    pub async fn ok(&self, command: Command) -> Written {
+        let shown = format!("{command:?}");
+        self.write(command).await.unwrap_or_else(|trouble| panic!("{shown}: {trouble}"))
+    }
+
+    /// The model that the last ledger has now.
+    pub async fn model(&self) -> Arc<Model> {
+        self.ledgers[self.ledgers.len() - 1].model(soon()).await.unwrap()
+    }
+
+    pub async fn consumer(&self, name: &str) -> Option<ConsumerRecord> {
+        self.ledgers[self.ledgers.len() - 1].consumer(&Key::new(name), soon()).await.unwrap()
+    }
+
+    /// A root with inventories that have room for `total`.
+    pub async fn provider(&self, name: &str, classes: &[(&str, u64)]) {
+        let uuid = Key::new(name);
+        self.ok(Command::CreateProvider { uuid: uuid.clone(), name: name.to_owned(), parent: None }).await;
+        for (class, total) in classes {
+            let (class, inventory) = (ClassName::new(class), room(*total));
+            let reserved = ReservedRule::UpToTotal;
+            self.ok(Command::AddInventory { provider: uuid.clone(), class, inventory, reserved }).await;
+        }
+    }
+}
+
+/// A moment that tests never reach.
+pub fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(60)
+}
+
+pub fn room(total: u64) -> Inventory {
+    Inventory { total, reserved: 0, min_unit: 1, max_unit: Inventory::LARGEST, step_size: 1, allocation_ratio: 1.0 }
+}
+
+/// What a consumer is to have, whatever its generation.
+pub fn claim(consumer: &str, allocations: &[(&str, &[(&str, u64)])]) -> ConsumerWrite {
+    let amounts = |amounts: &[(&str, u64)]| amounts.iter().map(|(class, n)| (ClassName::new(class), *n)).collect();
+    ConsumerWrite {
+        consumer: Key::new(consumer),
+        project: "project".to_owned(),
+        user: "user".to_owned(),
+        kind: None,
+        generation: ConsumerGuard::Unchecked,
+        allocations: allocations.iter().map(|(provider, of)| (Key::new(provider), amounts(of))).collect(),
+    }
+}
+
+/// All providers of a model, by UUID.
+pub fn providers(model: &Model) -> BTreeMap<Key, ProviderState> {
+    model.providers().map(|provider| (provider.uuid().clone(), provider.state())).collect()
+}
+
+/// The same with numbers that do not depend on how many a database has skipped.
+pub fn numbered(all: impl IntoIterator<Item = ProviderState>) -> Vec<ProviderState> {
+    let mut all: Vec<_> = all.into_iter().collect();
+    all.sort_by_key(|state| state.id);
+    let places: BTreeMap<ProviderId, ProviderId> =
+        (1..).zip(&all).map(|(at, state)| (state.id, ProviderId(at))).collect();
+    for state in &mut all {
+        state.id = places[&state.id];
+        state.root = places[&state.root];
+        state.parent = state.parent.map(|parent| places[&parent]);
+    }
+    all
+}
+
+/// One cluster for all tests of this binary; it ends with the process, whose thread that never ends has started it.
+pub async fn cluster() -> &'static Postgres {
+    static CLUSTER: OnceCell<Postgres> = OnceCell::const_new();
+    CLUSTER
+        .get_or_init(|| async {
+            let (send, receive) = tokio::sync::oneshot::channel();
+            std::thread::spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                let _ = send.send(runtime.block_on(Postgres::start(Durability::None)));
+                runtime.block_on(std::future::pending::<()>());
+            });
+            receive.await.unwrap().unwrap()
+        })
+        .await
+}
+
+pub async fn fresh_database() -> String {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let name = format!("ledger_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+    cluster().await.create(&name).await.unwrap()
+}

@@ -1,0 +1,55 @@
+//! What the suite consists of, as its own files say.
+
+use std::collections::BTreeMap;
+use std::process::Stdio;
+
+use serde::Deserialize;
+
+use crate::{Error, Toolbox};
+
+/// The suite.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Description {
+    /// Its files, by name.
+    pub files: Vec<File>,
+    /// The names of all policy rules that Placement knows.
+    pub rules: Vec<String>,
+}
+
+/// One file: its tests run in order against one server.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct File {
+    /// Such as `basic-http`.
+    pub name: String,
+    /// What is there before its first test, such as `APIFixture`.
+    pub fixture: String,
+    /// The names of its tests, in order, each once.
+    pub tests: Vec<String>,
+}
+
+impl Description {
+    /// Asks the installed package.
+    pub async fn read(toolbox: &Toolbox) -> Result<Self, Error> {
+        let mut command = toolbox.command("worker.py");
+        command.arg("describe").stdin(Stdio::null()).stderr(Stdio::inherit());
+        let output = command.output().await.map_err(Error::io("run the worker"))?;
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+
+    /// How many tests there are.
+    pub fn tests(&self) -> usize {
+        self.files.iter().map(|file| file.tests.len()).sum()
+    }
+
+    /// Only the files of these names; all when there is none.
+    pub fn only(mut self, names: &[String]) -> Result<Self, Error> {
+        let known: BTreeMap<&str, &File> = self.files.iter().map(|file| (file.name.as_str(), file)).collect();
+        if let Some(name) = names.iter().find(|name| !known.contains_key(name.as_str())) {
+            return Err(Error::NoSuchFile { name: name.clone(), files: self.files.len() });
+        }
+        if !names.is_empty() {
+            self.files.retain(|file| names.contains(&file.name));
+        }
+        Ok(self)
+    }
+}

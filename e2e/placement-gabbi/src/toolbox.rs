@@ -1,0 +1,167 @@
+//! The Python environment of the suite: made once for all checkouts of a user, in the cache, from `requirements.txt`
+//! alone. It is made in a folder next to its destination and moved there in one step, so whoever finds it finds it whole.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fs::{self, File, TryLockError};
+use std::hash::{Hash as _, Hasher as _};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use berth_control_plane::Environment;
+use tokio::process::Command;
+use tokio::time::sleep;
+
+use crate::Error;
+
+const REQUIREMENTS: &str = include_str!("../requirements.txt");
+const WORKSHOP_PREFIX: &str = ".build-";
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+const LINES: usize = 20;
+
+/// Where Python and our programs in it are.
+#[derive(Debug, Clone)]
+pub struct Toolbox {
+    python: PathBuf,
+}
+
+impl Toolbox {
+    /// The environment as it is found in the cache, or else made, which takes a minute once.
+    pub async fn obtain() -> Result<Self, Error> {
+        let home = Environment::of_process().cache_home.ok_or(Error::NoCacheFolder)?;
+        let cache = home.join("berth").join("placement-gabbi");
+        let folder = cache.join(name_of(REQUIREMENTS));
+        if !works(&folder).await {
+            make(&cache, &folder).await?;
+        }
+        Ok(Self { python: python(&folder) })
+    }
+
+    /// The Python that has Placement and gabbi.
+    pub fn python(&self) -> &Path {
+        &self.python
+    }
+
+    /// One of our programs.
+    pub(crate) fn script(name: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("python").join(name)
+    }
+
+    /// A command that runs one of our programs; it leaves no compiled files in the checkout.
+    pub(crate) fn command(&self, script: &str) -> Command {
+        let mut command = Command::new(&self.python);
+        command.arg("-B").arg(Self::script(script)).kill_on_drop(true);
+        command
+    }
+}
+
+/// The version of Placement for people, and a digest of everything else.
+fn name_of(requirements: &str) -> String {
+    let version = requirements.lines().find_map(|line| line.strip_prefix("openstack-placement=="));
+    let mut hasher = DefaultHasher::new();
+    requirements.hash(&mut hasher);
+    format!("{}-{:016x}", version.unwrap_or_default(), hasher.finish())
+}
+
+fn python(folder: &Path) -> PathBuf {
+    folder.join("bin").join("python")
+}
+
+/// Whether it is there, and the Python of the machine that it was made with is there still.
+async fn works(folder: &Path) -> bool {
+    let mut command = Command::new(python(folder));
+    command.args(["-c", "import gabbi, placement"]).stdin(Stdio::null()).kill_on_drop(true);
+    command.output().await.is_ok_and(|output| output.status.success())
+}
+
+async fn make(cache: &Path, folder: &Path) -> Result<(), Error> {
+    fs::create_dir_all(cache).map_err(Error::path("create the folder", cache))?;
+    let _lock = lock(&cache.join("lock")).await?;
+    if works(folder).await {
+        return Ok(());
+    }
+    eprintln!("placement-gabbi: making the Python environment of the suite, once; this takes about a minute");
+    remove_abandoned(cache);
+    let workshop = tempfile::Builder::new().prefix(WORKSHOP_PREFIX).tempdir_in(cache);
+    let workshop = workshop.map_err(Error::path("create a folder in", cache))?;
+    install(workshop.path()).await?;
+    if folder.exists() {
+        // It was made with a Python that has gone since.
+        fs::remove_dir_all(folder).map_err(Error::path("remove", folder))?;
+    }
+    fs::rename(workshop.path(), folder).map_err(Error::path("create the folder", folder))
+}
+
+/// Waits until no other process makes one. The lock ends with the process that holds it, however that ends.
+async fn lock(path: &Path) -> Result<File, Error> {
+    let file = File::create(path).map_err(Error::path("create", path))?;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => sleep(LOOK_EVERY).await,
+            Err(TryLockError::Error(error)) => return Err(Error::path("lock", path)(error)),
+        }
+    }
+}
+
+/// Removes what was left by makers that were killed. Only the holder of the lock may do so.
+fn remove_abandoned(cache: &Path) {
+    for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(WORKSHOP_PREFIX) {
+            // What cannot be removed takes room, but does no harm.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+async fn install(folder: &Path) -> Result<(), Error> {
+    let mut venv = Command::new("python3");
+    run(venv.args(["-m", "venv"]).arg(folder)).await?;
+    let requirements = folder.join("requirements.txt");
+    fs::write(&requirements, REQUIREMENTS).map_err(Error::path("write", &requirements))?;
+    let mut pip = Command::new(python(folder));
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--requirement"]);
+    run(pip.arg(&requirements)).await
+}
+
+async fn run(command: &mut Command) -> Result<(), Error> {
+    let text = format!("{:?}", command.as_std());
+    let output =
+        command.stdin(Stdio::null()).kill_on_drop(true).output().await.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Error::PythonMissing,
+            _ => Error::io(format!("run {text}"))(error),
+        })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(Error::EnvironmentFailed { command: text, status: output.status, output: last_lines(&output) })
+}
+
+fn last_lines(output: &Output) -> String {
+    let text = [&output.stdout[..], &output.stderr[..]].concat();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(LINES)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_is_named_after_the_version_and_everything_else() {
+        let name = name_of(REQUIREMENTS);
+        assert!(name.starts_with("16.0.0-"), "{name}");
+        assert_ne!(name, name_of(&format!("{REQUIREMENTS}another==1.0\n")));
+    }
+
+    #[test]
+    fn everything_has_one_version() {
+        let packages = REQUIREMENTS.lines().filter(|line| !line.starts_with('#'));
+        for package in packages {
+            let parts: Vec<&str> = package.split("==").collect();
+            assert!(matches!(parts[..], [name, version] if !name.is_empty() && !version.is_empty()), "{package}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! One cluster: how it is made, started, asked and stopped.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use berth_control_plane::Daemon;
+use tempfile::TempDir;
+use tokio::time::sleep;
+
+use crate::account::Account;
+use crate::{Error, programs};
+
+/// The owner of the cluster; there is no password, as only this machine can connect.
+const SUPERUSER: &str = "berth";
+const READY_WITHIN: Duration = Duration::from_secs(60);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+const CONNECTIONS: usize = 300;
+
+/// What a commit waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Nothing: a crash of the machine loses what was written. For tests.
+    None,
+    /// The disk, as in production. For figures.
+    Disk,
+}
+
+/// A cluster of databases; it is killed when this value goes, and its data with it.
+#[derive(Debug)]
+pub struct Postgres {
+    account: Account,
+    programs: PathBuf,
+    folder: TempDir,
+    port: u16,
+    durability: Durability,
+    daemon: Option<Daemon>,
+}
+
+impl Postgres {
+    /// Makes an empty cluster and starts it; when this returns, it takes connections.
+    pub async fn start(durability: Durability) -> Result<Self, Error> {
+        let (account, programs) = (Account::of_process()?, programs::folder()?);
+        let folder = tempfile::tempdir().map_err(Error::io("create a folder for PostgreSQL"))?;
+        account.own(folder.path()).await?;
+        let mut cluster = Self { account, programs, folder, port: free_port()?, durability, daemon: None };
+        cluster.make().await?;
+        cluster.restart().await?;
+        Ok(cluster)
+    }
+
+    /// Makes an empty database; gives its URL.
+    pub async fn create(&self, database: &str) -> Result<String, Error> {
+        self.ask("postgres", &format!("create database \"{database}\"")).await?;
+        Ok(self.url(database))
+    }
+
+    /// The URL of a database.
+    pub fn url(&self, database: &str) -> String {
+        format!("postgresql://{SUPERUSER}@{}:{}/{database}", Ipv4Addr::LOCALHOST, self.port)
+    }
+
+    /// Runs SQL in a database, as psql does; gives what it prints, without heads and frames.
+    pub async fn ask(&self, database: &str, sql: &str) -> Result<String, Error> {
+        let arguments = ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", &self.url(database), "-c", sql];
+        let output = self.account.run(&self.program("psql"), &arguments.map(str::to_owned)).await?;
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+
+    /// Runs the SQL of a file in a database; the account of PostgreSQL must be able to read it.
+    pub async fn run_file(&self, database: &str, file: &Path) -> Result<(), Error> {
+        let (url, file) = (self.url(database), file.display().to_string());
+        let arguments = ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", &url, "-f", &file];
+        self.account.run(&self.program("psql"), &arguments.map(str::to_owned)).await.map(drop)
+    }
+
+    /// A folder that the account of PostgreSQL can read.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The process id of the server; of its first process, while it runs.
+    pub fn pid(&self) -> Option<u32> {
+        self.daemon.as_ref().map(Daemon::pid)
+    }
+
+    /// Kills the server, as if the machine had lost it. What was committed is there after [`Self::restart`].
+    pub fn kill(&mut self) {
+        self.daemon = None;
+    }
+
+    /// Starts the server again at the same address; one that runs is killed first.
+    pub async fn restart(&mut self) -> Result<(), Error> {
+        self.kill();
+        let line = self.account.line(&self.program("postgres"), &self.settings());
+        let (program, arguments) = line.split_first().ok_or(Error::Missing)?;
+        let program = if Path::new(program).is_absolute() { program.clone() } else { format!("/usr/bin/{program}") };
+        self.daemon = Some(Daemon::start("postgres", Path::new(&program), arguments, self.folder.path()).await?);
+        self.wait_until_ready().await
+    }
+
+    async fn make(&self) -> Result<(), Error> {
+        let data = self.data().display().to_string();
+        let arguments = ["-D", &data, "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"];
+        self.account.run(&self.program("initdb"), &arguments.map(str::to_owned)).await.map(drop)
+    }
+
+    fn settings(&self) -> Vec<String> {
+        let (data, folder) = (self.data().display().to_string(), self.folder.path().display().to_string());
+        let mut settings = vec!["-D".to_owned(), data, "-p".to_owned(), self.port.to_string()];
+        let (mut set, synced) = (Vec::new(), self.durability == Durability::Disk);
+        set.push(format!("listen_addresses={}", Ipv4Addr::LOCALHOST));
+        set.push(format!("unix_socket_directories={folder}"));
+        set.push(format!("max_connections={CONNECTIONS}"));
+        set.push("shared_buffers=256MB".to_owned());
+        set.extend(["fsync", "full_page_writes", "synchronous_commit"].map(|name| format!("{name}={}", on(synced))));
+        settings.extend(set.into_iter().flat_map(|setting| ["-c".to_owned(), setting]));
+        settings
+    }
+
+    async fn wait_until_ready(&mut self) -> Result<(), Error> {
+        let begin = Instant::now();
+        while self.ask("postgres", "select 1").await.is_err() {
+            let log = self.daemon.as_ref().map(Daemon::log_tail).unwrap_or_default();
+            self.daemon.as_mut().map_or(Ok(()), Daemon::check)?;
+            if begin.elapsed() > READY_WITHIN {
+                return Err(Error::NotReady { seconds: READY_WITHIN.as_secs(), log });
+            }
+            sleep(LOOK_EVERY).await;
+        }
+        Ok(())
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn program(&self, name: &str) -> PathBuf {
+        self.programs.join(name)
+    }
+}
+
+fn on(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+fn free_port() -> Result<u16, Error> {
+    let failed = || Error::io("find a free port on 127.0.0.1");
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed())?;
+    Ok(listener.local_addr().map_err(failed())?.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn databases_are_made_asked_and_survive_a_kill() {
+        let mut cluster = Postgres::start(Durability::Disk).await.unwrap();
+        let url = cluster.create("one").await.unwrap();
+        assert_eq!(url, cluster.url("one"));
+        cluster.ask("one", "create table kept (number int); insert into kept values (7)").await.unwrap();
+        assert!(cluster.create("one").await.unwrap_err().to_string().contains("already exists"));
+
+        cluster.kill();
+        assert!(cluster.ask("one", "select 1").await.is_err(), "nobody listens any more");
+        cluster.restart().await.unwrap();
+        assert_eq!(cluster.ask("one", "select number from kept").await.unwrap(), "7");
+        let folder = cluster.folder().to_owned();
+        drop(cluster);
+        assert!(!folder.exists(), "the data goes, too");
+    }
+}
