@@ -111,7 +111,11 @@ fn document_51_section_19_no_12_the_capacity_rule_holds_in_a_reshape() {
 #[test]
 fn a_class_that_goes_and_is_given_back_in_one_reshape_leaves_no_usage() {
     let mut world = world();
-    world.ok(reshape(vec![new("P2", 3, &[])], vec![consumer("C", Some(1), &[])]));
+    let command = reshape(vec![new("P2", 3, &[])], vec![consumer("C", Some(1), &[])]);
+    let (changes, _) = crate::decide(&command, &world.state.facts(&command.wants())).unwrap();
+    let change = &changes.providers[&world.provider("P2").id];
+    assert!(change.used.is_empty(), "a ledger would look for the inventory that it just deleted: {change:?}");
+    world.ok(command);
     assert_eq!(world.consumer("C"), None);
     assert!(world.provider("P2").inventories.is_empty());
     assert_eq!(world.generations(["P2"]), [5], "the final step, and the allocations of C that are named with 0");
