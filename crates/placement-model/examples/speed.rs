@@ -86,8 +86,8 @@ impl Cloud {
     fn host(&mut self, shape: &str, number: i64) {
         let used = mix(number) % 3 * 4;
         let mut traits = TRAITS[..8].to_vec();
-        traits.extend(TRAITS[8..9].iter().filter(|_| mix(number) % 2 == 0));
-        traits.extend(TRAITS[9..10].iter().filter(|_| mix(number) / 2 % 10 == 0));
+        traits.extend(TRAITS[8..9].iter().filter(|_| mix(number).is_multiple_of(2)));
+        traits.extend(TRAITS[9..10].iter().filter(|_| (mix(number) / 2).is_multiple_of(10)));
         let cpu = |parts: u64| {
             [("VCPU", held(64 / parts, used, 16.0)), ("MEMORY_MB", held(524_288 / parts, used * 2048, 1.0))]
         };

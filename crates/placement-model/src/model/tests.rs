@@ -172,7 +172,9 @@ proptest! {
             }
         }
         let mut built = Model::default();
-        map.values().for_each(|state| built.put(state));
+        for state in map.values() {
+            built.put(state);
+        }
         prop_assert_eq!(states(&model), map.into_values().collect::<Vec<_>>());
         prop_assert_eq!(states(&model), states(&built));
         prop_assert_eq!(indexes(&model), indexes(&built));
