@@ -25,12 +25,7 @@ pub struct Daemon {
 
 impl Daemon {
     /// Starts a program; what it writes goes to the end of `<folder>/<name>.log`.
-    pub async fn start(
-        name: &'static str,
-        program: &Path,
-        arguments: &[String],
-        folder: &Path,
-    ) -> Result<Self, Error> {
+    pub async fn start(name: &'static str, program: &Path, arguments: &[String], folder: &Path) -> Result<Self, Error> {
         let setpriv = Environment::of_process().setpriv()?;
         let log = folder.join(format!("{name}.log"));
         let (output, errors) = open_twice(&log)?;

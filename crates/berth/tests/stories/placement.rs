@@ -90,9 +90,8 @@ async fn what_was_answered_survives_a_kill_and_the_file_has_one_owner() {
     let mut placement = Placement::begin().await;
     assert_eq!(placement.create("first").await, 201);
 
-    let other =
-        berth(&["placement", "--database", &placement.file(), "--listen=127.0.0.1:0", "--metrics-listen=0"], "");
-    let other = other.await;
+    let file = placement.file();
+    let other = berth(&["placement", "--database", &file, "--listen=127.0.0.1:0", "--metrics-listen=0"], "").await;
     assert_eq!(other.status, 1);
     assert!(other.stderr.contains("only one server may use a SQLite file"), "{}", other.stderr);
 
