@@ -29,7 +29,7 @@ check-tools:
 # The tests run on new machines as well, unattended: they install what Debian has.
 .PHONY: ensure-tools
 ensure-tools:
-	@hack/setup.sh check || hack/setup.sh install
+	@hack/setup.sh check-tests || hack/setup.sh install
 
 # What belongs together is built at once and the programs are started by themselves: built one by one they would have other
 # features, and most of the crates below them would be built again.

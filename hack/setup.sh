@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Sees to the tools that this project needs.
 #
-#   hack/setup.sh check     say what is missing for every build, and how to get it
-#   hack/setup.sh install   install what Debian has, then say what else is missing
+#   hack/setup.sh check         say what is missing for every build, and how to get it
+#   hack/setup.sh check-tests   the same for all tests
+#   hack/setup.sh install       install what Debian has, then say what else is missing
 #
 # Rust and Go are never installed: Debian's are too old, and how to get them is the user's choice.
 set -euo pipefail
@@ -64,7 +65,10 @@ check_tools() {
   for tool in "${tools[@]}"; do
     have "$tool" || missing+=("$tool: apt-get install ${package[$tool]}, or \`make setup\`")
   done
-  have_python || missing+=("python3 with venv: apt-get install python3-venv, or \`make setup\`")
+}
+
+check_tools_of_tests() {
+  have_python || missing+=("python3 with venv, for tests: apt-get install python3-venv, or \`make setup\`")
   have_postgres || missing+=("PostgreSQL, for tests: apt-get install postgresql, or \`make setup\`")
 }
 
@@ -125,16 +129,22 @@ case "${1:-}" in
     check_rust
     check_tools
     ;;
+  check-tests)
+    check_rust
+    check_tools
+    check_tools_of_tests
+    ;;
   install)
     install_packages
     install_rust_components
     check_rust
     check_rust_components
     check_tools
+    check_tools_of_tests
     check_go
     ;;
   *)
-    echo "usage: hack/setup.sh check|install" >&2
+    echo "usage: hack/setup.sh check|check-tests|install" >&2
     exit 2
     ;;
 esac

@@ -24,8 +24,8 @@ use crate::{
 const ELECT: &[&str] = &["--leader-elect"];
 const SLOTS_EACH: usize = 10;
 const PER_HOST: usize = 20;
-/// Commitments that are served and go again before memory is called empty: what serving many at once needs, such as
-/// connections, is there then.
+/// Commitments of one slot that are served and go again before memory is called empty: what serving many at once needs,
+/// such as connections, is there then. The memory of their slots is used again, so they are few beside those measured.
 const FIRST: usize = 40;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Once nothing happens any more.
@@ -49,7 +49,7 @@ pub async fn serve(slots: usize) -> Result<(Plane, Operator, Served), Error> {
     let plane = with_hosts(slots / PER_HOST).await?;
     let empty_kib = empty(&plane).await?;
     let commitments = slots / SLOTS_EACH;
-    wish(&plane, commitments).await?;
+    wish(&plane, commitments, SLOTS_EACH).await?;
     plane.rest().await?;
     let (requests, mut watching) = (plane.requests().await?, Watching::begin(plane.admin()).await?);
     let mut operator = Operator::start_with(&plane, ELECT).await?;
@@ -69,7 +69,7 @@ pub async fn serve(slots: usize) -> Result<(Plane, Operator, Served), Error> {
 async fn empty(plane: &Plane) -> Result<u64, Error> {
     let commitments: Api<CommittedResource> = Api::all(plane.admin().clone());
     let mut watching = Watching::begin(plane.admin()).await?;
-    wish(plane, FIRST).await?;
+    wish(plane, FIRST, 1).await?;
     let mut operator = Operator::start_with(plane, ELECT).await?;
     watching.ready(FIRST).await?;
     all(0..FIRST, async |number| {
@@ -87,10 +87,10 @@ async fn empty(plane: &Plane) -> Result<u64, Error> {
     Ok(resident)
 }
 
-/// Creates so many commitments.
-async fn wish(plane: &Plane, commitments: usize) -> Result<(), Error> {
+/// Creates so many commitments of so many slots each.
+async fn wish(plane: &Plane, commitments: usize, slots_each: usize) -> Result<(), Error> {
     all(0..commitments, async |number| {
-        let wish = cloud::commitment_in(&cloud::uuid(number), SLOTS_EACH, number);
+        let wish = cloud::commitment_in(&cloud::uuid(number), slots_each, number);
         create(plane.admin(), &wish).await.map(drop)
     })
     .await

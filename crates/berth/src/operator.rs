@@ -293,7 +293,7 @@ impl Process<'_> {
         let watch = watchdog::watch_laws(watched, laws, self.parts.stop.clone());
         self.parts.spawn_endless("the watch over the laws", watch);
         let controllers = Controllers::new(&self.memory, environment);
-        let work = controllers.work(&self.memory, &self.metrics, &self.parts.stop, Order::Any);
+        let work = controllers.work(&self.memory, &self.metrics, &self.parts.stop, Order::AsTheyCome);
         if work.is_empty() {
             return;
         }

@@ -1,6 +1,6 @@
-//! One host with everything that takes room on it, summed per class. The sums are renewed as a whole from the
-//! reservations that name the host, because a VM counts in the first slot only (U35); the formula itself is in
-//! `berth_core::block`.
+//! One host with everything that takes room on it, summed per class. What a single slot takes is followed as it changes;
+//! where slots depend on each other, because a VM counts in the first one only (U35) or something is claimed, everything
+//! is made anew from the reservations that name the host. The formula itself is in `berth_core::block`.
 
 use berth_core::{
     Resources, SlotKey,
@@ -25,6 +25,8 @@ pub struct Taken {
     /// What it covers of VMs that were promised into it and that its object does not show: like the pending part it
     /// stays taken for its owner.
     pub covered: Resources,
+    /// It takes that whatever else is on the host.
+    alone: bool,
 }
 
 /// A host and what is free on it.
@@ -35,6 +37,10 @@ pub struct HostState {
     blocks: [Resources; Class::COUNT],
     sizes: [Resources; Class::COUNT],
     taken: Vec<Taken>,
+    /// What slots that assume entries put here will block, in the order of their keys.
+    promised: Vec<(SlotKey, Resources)>,
+    /// What is promised depends on what else is on the host: no slot can be followed by itself.
+    entangled: bool,
     host: Host,
 }
 
@@ -68,31 +74,83 @@ impl HostState {
         std::mem::replace(&mut self.host, host)
     }
 
-    /// Renews the sums. `recorded` are the reservations that name this host, `promised` those that assume entries
+    /// Renews everything. `recorded` are the reservations that name this host, `promised` those that assume entries
     /// will make of slots here; both in the order of their keys. `claims` are those on this host.
     pub(crate) fn renew(&mut self, recorded: &[&Reservation], promised: &[Reservation], claims: &[&Claim]) {
         self.taken.clear();
-        self.blocks = Default::default();
-        self.sizes = Default::default();
+        self.promised.clear();
         let blocks = block::blocks_on(&self.host, recorded.iter().copied());
-        let free = block::free(&self.host, blocks.iter().map(|(_, block)| block));
         let mut outlook = outlook::outlook(&self.host, &blocks, promised, claims);
         for (reservation, block) in blocks {
             let covered = outlook.covered.remove(&reservation.key).unwrap_or_default();
-            self.add(reservation, block, covered);
+            let taken = Taken { covered, ..self.takes(reservation, block) };
+            self.taken.push(taken);
         }
-        let assumed = Class::Assumed as usize;
-        (self.blocks[assumed], self.sizes[assumed]) = (outlook.extra, outlook.extra);
-        self.free = free.less(outlook.extra);
-        self.room = self.free.known();
+        for promise in promised {
+            let alone = block::block_alone(promise, &self.host);
+            self.promised.extend(alone.map(|alone| (promise.key.clone(), alone.block)));
+        }
+        self.entangled = !claims.is_empty() || self.promised.len() < promised.len();
+        self.sum_up(outlook.extra);
     }
 
-    fn add(&mut self, reservation: &Reservation, block: Block, covered: Resources) {
-        let class = Class::of(reservation);
-        let size = reservation.size.at_least_zero();
-        self.blocks[class as usize] += block.block;
-        self.sizes[class as usize] += size;
-        self.taken.push(Taken { key: reservation.key.clone(), class, block, size, covered });
+    /// Takes over what has become of one slot: what is `recorded` of it if that names this host, and what an assume entry
+    /// for this host will make of it. False if the host has to be renewed; then nothing has changed.
+    pub(crate) fn follow(
+        &mut self,
+        key: &SlotKey,
+        recorded: Option<&Reservation>,
+        promised: Option<&Reservation>,
+    ) -> bool {
+        let place = self.taken.binary_search_by(|taken| taken.key.cmp(key));
+        if self.entangled || place.is_ok_and(|place| !self.taken[place].alone) {
+            return false;
+        }
+        let alone = |slot: Option<_>| slot.map(|slot| block::block_alone(slot, &self.host).ok_or(())).transpose();
+        let (Ok(block), Ok(promise)) = (alone(recorded), alone(promised)) else { return false };
+        let taken = recorded.zip(block).map(|(reservation, block)| self.takes(reservation, block));
+        put(&mut self.taken, place, taken);
+        let place = self.promised.binary_search_by(|(promised, _)| promised.cmp(key));
+        put(&mut self.promised, place, promise.map(|promise| (key.clone(), promise.block)));
+        self.sum_up(self.extra());
+        true
+    }
+
+    fn takes(&self, reservation: &Reservation, block: Block) -> Taken {
+        Taken {
+            key: reservation.key.clone(),
+            class: Class::of(reservation),
+            block,
+            size: reservation.size.at_least_zero(),
+            covered: Resources::ZERO,
+            alone: block::block_alone(reservation, &self.host).is_some(),
+        }
+    }
+
+    /// What promised slots take besides what is recorded, where slots do not depend on each other.
+    fn extra(&self) -> Resources {
+        if self.promised.is_empty() {
+            return Resources::ZERO;
+        }
+        let is_promised = |taken: &&Taken| self.promised.binary_search_by(|(key, _)| key.cmp(&taken.key)).is_ok();
+        let staying = self.taken.iter().filter(|taken| !is_promised(taken)).map(|taken| taken.block.block);
+        let total: Resources = staying.chain(self.promised.iter().map(|(_, block)| *block)).sum();
+        let now: Resources = self.taken.iter().map(|taken| taken.block.block).sum();
+        (total - now).at_least_zero()
+    }
+
+    /// Adds everything up again: with amounts that saturate nothing can be taken off a sum.
+    fn sum_up(&mut self, extra: Resources) {
+        self.blocks = Default::default();
+        self.sizes = Default::default();
+        for Taken { class, block, size, .. } in &self.taken {
+            self.blocks[*class as usize] += block.block;
+            self.sizes[*class as usize] += *size;
+        }
+        let assumed = Class::Assumed as usize;
+        (self.blocks[assumed], self.sizes[assumed]) = (extra, extra);
+        self.free = block::free(&self.host, self.taken.iter().map(|taken| &taken.block)).less(extra);
+        self.room = self.free.known();
     }
 
     /// What is left for a request that counts these classes, and VMs unless the host is assumed to be empty.
@@ -118,5 +176,15 @@ impl HostState {
 
     pub(crate) fn assumed(&self) -> Resources {
         self.blocks[Class::Assumed as usize]
+    }
+}
+
+/// Puts an element where a search has found it, or would have.
+fn put<T>(all: &mut Vec<T>, place: Result<usize, usize>, element: Option<T>) {
+    match (place, element) {
+        (Ok(place), Some(element)) => all[place] = element,
+        (Ok(place), None) => drop(all.remove(place)),
+        (Err(place), Some(element)) => all.insert(place, element),
+        (Err(_), None) => {}
     }
 }

@@ -1,5 +1,5 @@
 //! The view: takes events, keeps the free room of every host right after each of them, and says which hosts gained
-//! room. A host is renewed as soon as anything that names it changes, so reading never computes.
+//! room. A host is brought up to date as soon as anything that names it changes, so reading never computes.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -107,8 +107,8 @@ impl View {
             self.drop_assumed(&key);
         }
         touched.extend(claim.and_then(|instance| self.claims.remove(&instance)));
-        self.reservations.insert(key, Known { reservation, ours });
-        self.renew_all(touched)
+        self.reservations.insert(key.clone(), Known { reservation, ours });
+        self.follow(&key, touched)
     }
 
     /// A Reservation was deleted, and with it what was assumed for it. Returns the hosts that gained room. A slot
@@ -118,7 +118,7 @@ impl View {
         let Some(known) = self.reservations.remove(key) else { return Vec::new() };
         self.index.remove(&known.reservation);
         self.drop_assumed(key);
-        self.renew_all(touched)
+        self.follow(key, touched)
     }
 
     /// Takes room for a slot in place of what was assumed for it before. Returns the hosts that gained room.
@@ -126,14 +126,15 @@ impl View {
         let mut touched: BTreeSet<HostName> = self.drop_assumed(&entry.key).into_iter().collect();
         touched.insert(entry.host.clone());
         self.index.insert_assumed(&entry.host, &entry.key);
-        self.assumed.insert(entry.key.clone(), entry);
-        self.renew_all(touched)
+        let key = entry.key.clone();
+        self.assumed.insert(key.clone(), entry);
+        self.follow(&key, touched)
     }
 
     /// Ends the assume entry of a slot, in doubt or not. Returns the hosts that gained room.
     pub fn forget(&mut self, key: &SlotKey) -> Vec<HostId> {
         let touched = self.drop_assumed(key);
-        self.renew_all(touched)
+        self.follow(key, touched)
     }
 
     /// Marks the entry of a slot as in doubt.
@@ -175,20 +176,18 @@ impl View {
     /// Counts slots as released or shrunk until [`View::face_facts`]: for one decision (U44). Slots never grow this
     /// way, and assume entries of released slots stay.
     pub fn pretend(&mut self, release: &[SlotKey], shrink: &[(SlotKey, Resources)]) {
-        let mut touched = BTreeSet::new();
         let release = release.iter().map(|key| (key, None));
         for (key, size) in shrink.iter().map(|(key, size)| (key, Some(*size))).chain(release) {
             let Some(known) = self.reservations.get(key) else { continue };
-            touched.extend(self.touched_by(key));
             self.pretended.insert(key.clone(), size.map(|size| shrunk(&known.reservation, size)));
+            self.follow(key, self.touched_by(key));
         }
-        self.renew_all(touched);
     }
 
     /// Ends the pretence about one slot.
     pub fn face(&mut self, key: &SlotKey) {
         if self.pretended.remove(key).is_some() {
-            self.renew_all(self.touched_by(key));
+            self.follow(key, self.touched_by(key));
         }
     }
 
@@ -199,12 +198,9 @@ impl View {
 
     /// Ends every pretence.
     pub fn face_facts(&mut self) {
-        if self.pretended.is_empty() {
-            return;
+        for key in std::mem::take(&mut self.pretended).keys() {
+            self.follow(key, self.touched_by(key));
         }
-        let pretended = std::mem::take(&mut self.pretended);
-        let touched: BTreeSet<HostName> = pretended.keys().flat_map(|key| self.touched_by(key)).collect();
-        self.renew_all(touched);
     }
 
     /// The room that a request finds on each host.
@@ -332,6 +328,7 @@ impl View {
         for entry in self.assumed.values() {
             anew.assume(entry.clone());
         }
+        anew.pretended.clone_from(&self.pretended);
         for (_, state) in self.hosts() {
             anew.set_host(state.host().clone());
         }
@@ -363,6 +360,25 @@ impl View {
         Some(entry.host)
     }
 
+    /// Brings what one slot takes on these hosts up to date; returns those that gained room.
+    fn follow(&mut self, key: &SlotKey, names: impl IntoIterator<Item = HostName>) -> Vec<HostId> {
+        let ids: Vec<HostId> = names.into_iter().filter_map(|name| self.hosts.id(&name)).collect();
+        ids.into_iter().filter(|id| self.follow_on(*id, key)).collect()
+    }
+
+    /// The same on one host; true when it gained room.
+    fn follow_on(&mut self, id: HostId, key: &SlotKey) -> bool {
+        self.change(id, |counted, state| {
+            let recorded = counted.reservation(key);
+            let promise = counted.assumed.get(key).filter(|entry| entry.host == state.host().name);
+            let promise = promise.map(|entry| entry.promise(recorded));
+            let here = recorded.filter(|slot| slot.hosts().any(|host| *host == state.host().name));
+            if !state.follow(key, here, promise.as_ref()) {
+                counted.renew(state, None);
+            }
+        })
+    }
+
     /// Renews hosts; returns those that gained room. Names without a Hypervisor are counted as soon as it appears.
     fn renew_all(&mut self, names: impl IntoIterator<Item = HostName>) -> Vec<HostId> {
         let ids: Vec<HostId> = names.into_iter().filter_map(|name| self.hosts.id(&name)).collect();
@@ -371,10 +387,14 @@ impl View {
 
     /// Renews one host; true when it gained room.
     fn renew(&mut self, id: HostId) -> bool {
+        self.change(id, |counted, state| counted.renew(state, None))
+    }
+
+    fn change(&mut self, id: HostId, f: impl FnOnce(&Counted<'_>, &mut HostState)) -> bool {
         let Self { hosts, reservations, assumed, claims, pretended, index, .. } = self;
         let Some(state) = hosts.get_mut(id) else { return false };
         let before = state.room();
-        Counted { reservations, assumed, claims, pretended, index }.renew(state, None);
+        f(&Counted { reservations, assumed, claims, pretended, index }, state);
         let after = state.room();
         hosts.note(id);
         grew(before, after)

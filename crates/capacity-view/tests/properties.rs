@@ -114,14 +114,24 @@ fn claim() -> impl Strategy<Value = Claim> {
         .prop_map(|(instance, host, size, expires, slot)| Claim { instance, host, size, expires, slot })
 }
 
-fn event() -> impl Strategy<Value = Event> {
+type Pretence = (Vec<SlotKey>, Vec<(SlotKey, Resources)>, Assumed);
+
+fn pretence() -> impl Strategy<Value = Pretence> {
+    (vec(key(), 0..3), vec((key(), size()), 0..3), assumed())
+}
+
+fn assumed() -> impl Strategy<Value = Assumed> {
     let entry = (key(), host_name(), size(), any::<bool>());
+    entry.prop_map(|(key, host, size, doubt)| Assumed { key, host, size, doubt })
+}
+
+fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         3 => host().prop_map(|host| Event::Host(Box::new(host))),
         1 => host_name().prop_map(Event::NoHost),
         5 => reservation().prop_map(|reservation| Event::Reservation(Box::new(reservation))),
         2 => key().prop_map(Event::NoReservation),
-        4 => entry.prop_map(|(key, host, size, doubt)| Event::Assume(Assumed { key, host, size, doubt })),
+        4 => assumed().prop_map(Event::Assume),
         1 => key().prop_map(Event::Forget),
         1 => key().prop_map(Event::Doubt),
         5 => claim().prop_map(Event::Claim),
@@ -275,6 +285,25 @@ proptest! {
                 let Some((shown, slots)) = shown.known().zip(model.free(host, false).known()) else { continue };
                 prop_assert!(shown.fits(slots), "never above capacity minus VMs minus slots");
             }
+            prop_assert_eq!(view.drift(), Vec::<HostName>::new());
+        }
+    }
+
+    /// What follows single slots equals what is made anew of all of them, also in the middle of a decision.
+    #[test]
+    fn sums_that_are_followed_equal_those_made_anew(events in vec((event(), option::of((pretence(), key()))), 1..40)) {
+        let mut view = View::default();
+        for (event, decision) in events {
+            act(&mut view, event);
+            prop_assert_eq!(view.drift(), Vec::<HostName>::new());
+            let Some(((release, shrink, assumed), faced)) = decision else { continue };
+            view.pretend(&release, &shrink);
+            prop_assert_eq!(view.drift(), Vec::<HostName>::new(), "pretended {:?} {:?}", release, shrink);
+            view.assume(assumed);
+            prop_assert_eq!(view.drift(), Vec::<HostName>::new(), "assumed meanwhile");
+            view.face(&faced);
+            prop_assert_eq!(view.drift(), Vec::<HostName>::new(), "faced {}", faced);
+            view.face_facts();
             prop_assert_eq!(view.drift(), Vec::<HostName>::new());
         }
     }

@@ -4,19 +4,22 @@ use std::sync::Arc;
 
 use berth_core::ClusterName;
 
-use crate::{Cluster, Fence, lease::fenced};
+use crate::{Cluster, Fence, lease::fenced, turns::Turns};
 
 /// All clusters. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Clusters {
     home: Cluster,
     remotes: Arc<[Cluster]>,
+    turns: Turns,
 }
 
 impl Clusters {
     /// These clusters. Their names differ: [`crate::Routes::names`] sees to it.
     pub fn new(home: Cluster, remotes: impl IntoIterator<Item = Cluster>) -> Self {
-        Self { home, remotes: remotes.into_iter().collect() }
+        let remotes: Arc<[Cluster]> = remotes.into_iter().collect();
+        let turns = Turns::at(remotes.iter().chain([&home]).map(|cluster| cluster.name.clone()));
+        Self { home, remotes, turns }
     }
 
     /// The cluster that the process belongs to: its lease and everything that has no zone are there.
@@ -40,7 +43,12 @@ impl Clusters {
             return self.clone();
         }
         let fenced = |Cluster { name, client }: &Cluster| Cluster { name: name.clone(), client: fenced(client, fence) };
-        Self::new(fenced(&self.home), self.remotes().map(fenced))
+        Self { home: fenced(&self.home), remotes: self.remotes().map(fenced).collect(), turns: self.turns.clone() }
+    }
+
+    /// Whose turn it is to write.
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.turns
     }
 
     /// All clusters: the remotes in the order of the configuration, then home.

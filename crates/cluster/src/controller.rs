@@ -1,39 +1,26 @@
-//! The frame of every controller: from wake-ups to looks, on the queue of kube-runtime's `Controller` (architecture
-//! section 4). It decides when a key is looked at, how many at once, how long a failed one rests, and how looks are
-//! counted and logged. Which event concerns which key is decided by the wiring, what a look does by the controller.
+//! The frame of every controller: from wake-ups to looks (architecture section 4). It decides how long a failed key rests,
+//! how it ends, and how looks are counted and logged; which key is next is decided in `queue`. Which event concerns which
+//! key is decided by the wiring, what a look does by the controller.
 
-use std::{
-    convert::Infallible,
-    error::Error,
-    future::{self, Future},
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{error::Error, future::Future, sync::Arc, time::Duration};
 
-use futures::StreamExt;
-use kube::runtime::{
-    controller::{self, Action, Config, Controller},
-    reflector::{ObjectRef, store::Writer},
-    watcher::Event,
-};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, debug, info, info_span, warn};
 
 mod backoff;
-mod in_order;
 mod loudness;
-mod queued;
+mod queue;
 mod wakeups;
 
 use backoff::Backoff;
 pub use backoff::Retry;
-pub use in_order::{Pick, run_in_order};
 use loudness::Loudness;
-use queued::Queued;
+pub use queue::Pick;
+use queue::Queue;
 pub use wakeups::Wakeups;
 
-use crate::{Classified, ControllerMetrics, ObjectKey, chain, lock::lock};
+use crate::{Classified, ControllerMetrics, ObjectKey, chain};
 
 /// How long looks that are under way may take to end after `stop`.
 const SHUTDOWN: Duration = Duration::from_secs(4);
@@ -67,10 +54,10 @@ impl ControllerOptions {
 
 /// Looks at objects when they are woken, until `stop`; returns within five seconds after it.
 ///
-/// Never two looks at the same object at a time, and none is lost: a wake-up during a look leads to another one. The
-/// order of waiting objects is random. Keys whose object is gone are looked at as well; after a look that is
-/// [`Next::Done`] a key for which `exists` is false is forgotten. A look that is cut off at the end is dropped at an
-/// await; writers mark what they do not know. Begin only when the stores have synced.
+/// Never two looks at the same object at a time, and none is lost: a wake-up during a look leads to another one. Who was
+/// woken first is looked at first, unless somebody picks. Keys whose object is gone are looked at as well; after a look
+/// that is [`Next::Done`] a key for which `exists` is false is forgotten. A look that is cut off at the end is dropped at
+/// an await; writers mark what they do not know. Begin only when the stores have synced.
 pub async fn run<E, F, R>(
     options: ControllerOptions,
     wakeups: Arc<Wakeups>,
@@ -78,94 +65,34 @@ pub async fn run<E, F, R>(
     stop: CancellationToken,
     metrics: Arc<ControllerMetrics>,
     look: F,
+    pick: Option<Pick>,
 ) where
     F: Fn(ObjectKey) -> R + Send + Sync + 'static,
     R: Future<Output = Result<Next, E>> + Send + 'static,
     E: Classified + Error + Send + 'static,
 {
+    let queue = Queue::new(options.concurrency, pick);
     let name = options.name;
-    let known = Known::new(name);
-    let config = Config::default().concurrency(options.concurrency.max(1));
     let looks = Arc::new(Looks::new(options, metrics, look));
-    let triggers = known.clone().enter_all(wakeups.clone().stream());
-    let reader = lock(&known.writer).as_reader();
-    let (ours, kept) = (looks.clone(), looks);
-    let queue = Controller::for_stream_with(triggers, reader, name)
-        .with_config(config)
-        .graceful_shutdown_on(stop.clone().cancelled_owned())
-        .run(
-            move |queued, _| action(ours.clone().at(queued.key())),
-            |_, never: &Infallible, _| match *never {},
-            Arc::new(()),
-        )
-        .for_each(move |outcome| {
-            match outcome {
-                Ok((object, action)) if action == Action::await_change() => {
-                    let key = key_of(&object);
-                    if !exists(&key) {
-                        known.forget(&key);
-                        kept.forget(&key);
-                    }
-                }
-                // Woken during the last look of a key that has been forgotten since.
-                Err(controller::Error::ObjectNotFound(object)) => {
-                    wakeups.wake(&queued::key(object.namespace.as_deref(), &object.name));
-                }
-                Ok(_) | Err(_) => {}
-            }
-            future::ready(())
-        });
+    let at = |key: ObjectKey| {
+        let looks = looks.clone();
+        async move { (key.clone(), looks.at(key).await) }
+    };
+    let settled = |key: &ObjectKey| {
+        if !exists(key) {
+            looks.forget(key);
+        }
+    };
     tokio::select! {
         biased;
-        () = queue => debug!(controller = name, "stopped"),
+        () = queue.work(wakeups.stream(), at, settled, &stop) => debug!(controller = name, "stopped"),
         () = patience(&stop) => warn!(controller = name, "stopped with looks under way; what they wrote is in doubt"),
     }
-}
-
-async fn action(look: impl Future<Output = Option<Duration>>) -> Result<Action, Infallible> {
-    Ok(look.await.map_or_else(Action::await_change, Action::requeue))
 }
 
 async fn patience(stop: &CancellationToken) {
     stop.cancelled().await;
     sleep(SHUTDOWN).await;
-}
-
-fn key_of(object: &ObjectRef<Queued>) -> ObjectKey {
-    queued::key(object.namespace.as_deref(), &object.name)
-}
-
-/// The keys that the queue knows; it drops what it does not know.
-#[derive(Clone)]
-struct Known {
-    writer: Arc<Mutex<Writer<Queued>>>,
-}
-
-impl Known {
-    fn new(controller: &'static str) -> Self {
-        let mut writer = Writer::new(controller);
-        // Without both the queue waits for its first list for ever.
-        for event in [Event::Init, Event::InitDone] {
-            writer.apply_watcher_event(&event);
-        }
-        Self { writer: Arc::new(Mutex::new(writer)) }
-    }
-
-    /// Makes keys known as they pass.
-    fn enter_all(
-        self,
-        keys: impl futures::Stream<Item = ObjectKey> + Send + 'static,
-    ) -> impl futures::Stream<Item = Result<Queued, kube::runtime::watcher::Error>> + Send + 'static {
-        keys.map(move |key| {
-            let queued = Queued::new(&key);
-            lock(&self.writer).apply_watcher_event(&Event::Apply(queued.clone()));
-            Ok(queued)
-        })
-    }
-
-    fn forget(&self, key: &ObjectKey) {
-        lock(&self.writer).apply_watcher_event(&Event::Delete(Queued::new(key)));
-    }
 }
 
 /// Everything around a look.

@@ -35,6 +35,7 @@ mod routing;
 mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod turns;
 mod watch;
 mod write;
 
@@ -46,7 +47,7 @@ pub use class::{Class, Classified};
 pub use clusters::Clusters;
 pub use conflicts::watch_conflicts;
 pub use connect::{Cluster, ConnectError, home_server};
-pub use controller::{ControllerOptions, Next, Pick, Retry, Wakeups, run, run_in_order};
+pub use controller::{ControllerOptions, Next, Pick, Retry, Wakeups, run};
 pub use difference::difference;
 pub use events::{Event, EventKind, Events};
 pub use fitness::{Fitness, watch_fitness};

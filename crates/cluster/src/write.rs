@@ -8,7 +8,9 @@ use berth_core::{ClusterName, mutants::Mutant};
 use kube::{
     Api, Resource,
     api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions},
+    core::object::HasStatus,
 };
+use serde::Serialize;
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -23,6 +25,7 @@ use crate::{
     connect::{READ_DEADLINE, WRITE_DEADLINE},
     gvk, kind_name,
     store::Sending,
+    turns::Turn,
 };
 
 /// What else must not have changed for a write to apply. That it is still the same object, by its uid, is always asked.
@@ -51,6 +54,8 @@ pub struct Writer<K: Kind> {
     clusters: Clusters,
     metrics: Option<Arc<WriteMetrics>>,
     fence: Fence,
+    /// It has waited already.
+    turn: Option<Arc<Turn>>,
 }
 
 impl<K: Kind> Clone for Writer<K> {
@@ -60,6 +65,7 @@ impl<K: Kind> Clone for Writer<K> {
             clusters: self.clusters.clone(),
             metrics: self.metrics.clone(),
             fence: self.fence.clone(),
+            turn: self.turn.clone(),
         }
     }
 }
@@ -67,7 +73,7 @@ impl<K: Kind> Clone for Writer<K> {
 impl<K: Kind> Writer<K> {
     /// A writer whose answers go to `store`.
     pub fn new(store: Store<K>, clusters: impl Into<Clusters>) -> Self {
-        Self { store, clusters: clusters.into(), metrics: None, fence: Fence::open() }
+        Self { store, clusters: clusters.into(), metrics: None, fence: Fence::open(), turn: None }
     }
 
     /// The same writer, counting what becomes of its writes.
@@ -88,6 +94,13 @@ impl<K: Kind> Writer<K> {
     #[must_use]
     pub fn apart(&self) -> Self {
         Self { store: Store::new(&[]), ..self.clone() }
+    }
+
+    /// Waits until it may write to `cluster`, of all writers of the process together, and keeps that turn as long as it
+    /// lives. Without this every write waits by itself; whoever asks a last question before a write asks it between.
+    pub async fn in_turn(&self, cluster: &ClusterName) -> Self {
+        let turn = self.clusters.turns().wait(cluster).await;
+        Self { turn: turn.map(Arc::new), ..self.clone() }
     }
 
     /// The store that the answers go to.
@@ -128,25 +141,6 @@ impl<K: Kind> Writer<K> {
     pub async fn patch(&self, key: &ObjectKey, old: &K, new: &K, guard: Guard) -> Result<Written<K>, WriteError> {
         let call = call::<K>(Action::Patch, key);
         match body::main(old, new, guard) {
-            Ok(None) => Ok(Written::Unchanged),
-            Ok(Some(patch)) => self.send_patch(call, old, patch).await,
-            Err(message) => Err(WriteError::Invalid { call, message }),
-        }
-    }
-
-    /// Changes the status of the object from that of `old` to that of `new`: what differs is sent.
-    pub async fn patch_status(&self, key: &ObjectKey, old: &K, new: &K) -> Result<Written<K>, WriteError> {
-        self.send_status(key, old, new, Guard::None).await
-    }
-
-    /// The same, and a conflict if the object has changed since it was read.
-    pub async fn patch_status_guarded(&self, key: &ObjectKey, old: &K, new: &K) -> Result<Written<K>, WriteError> {
-        self.send_status(key, old, new, Guard::Version).await
-    }
-
-    async fn send_status(&self, key: &ObjectKey, old: &K, new: &K, guard: Guard) -> Result<Written<K>, WriteError> {
-        let call = call::<K>(Action::PatchStatus, key);
-        match body::status(old, new, guard) {
             Ok(None) => Ok(Written::Unchanged),
             Ok(Some(patch)) => self.send_patch(call, old, patch).await,
             Err(message) => Err(WriteError::Invalid { call, message }),
@@ -248,8 +242,12 @@ impl<K: Kind> Writer<K> {
         }
     }
 
-    /// Sends a write, if we may, and waits for the answer as long as it is worth something.
+    /// Sends a write when its turn has come, if we may then, and waits for the answer as long as it is worth something.
     async fn send<T>(&self, call: &Call, request: impl Future<Output = kube::Result<T>>) -> Result<T, Failure> {
+        let _turn = match self.turn {
+            Some(_) => None,
+            None => self.clusters.turns().wait(&call.key.cluster).await,
+        };
         if self.fence.check().is_err() {
             let refused = Err(Failure::Error(WriteError::NotLeader { call: call.clone() }));
             self.count(call, &refused);
@@ -304,6 +302,28 @@ impl<K: Kind> Writer<K> {
                 call: call.clone(),
                 message: format!("cluster {} is not configured", call.key.cluster),
             }),
+        }
+    }
+}
+
+/// Of kinds with a status.
+impl<K: Kind + HasStatus<Status: Serialize + PartialEq>> Writer<K> {
+    /// Changes the status of the object from that of `old` to that of `new`: what differs is sent.
+    pub async fn patch_status(&self, key: &ObjectKey, old: &K, new: &K) -> Result<Written<K>, WriteError> {
+        self.send_status(key, old, new, Guard::None).await
+    }
+
+    /// The same, and a conflict if the object has changed since it was read.
+    pub async fn patch_status_guarded(&self, key: &ObjectKey, old: &K, new: &K) -> Result<Written<K>, WriteError> {
+        self.send_status(key, old, new, Guard::Version).await
+    }
+
+    async fn send_status(&self, key: &ObjectKey, old: &K, new: &K, guard: Guard) -> Result<Written<K>, WriteError> {
+        let call = call::<K>(Action::PatchStatus, key);
+        match body::status(old, new, guard) {
+            Ok(None) => Ok(Written::Unchanged),
+            Ok(Some(patch)) => self.send_patch(call, old, patch).await,
+            Err(message) => Err(WriteError::Invalid { call, message }),
         }
     }
 }

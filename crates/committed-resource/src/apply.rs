@@ -55,13 +55,15 @@ impl<S: Scheduler> Apply<'_, S> {
         let placed = slots.create.iter().zip(decided.hosts.iter().map(Option::as_ref)).take(now);
         all(placed.map(|(new, host)| self.create(decided, new, host).boxed()).collect()).await?;
         if decided.plan.finalizer == Finalizer::Remove && self.nothing_is_left(facts) {
+            let commitments = self.commitments.in_turn(&self.key.cluster).await;
             self.may_go_on()?;
-            self.commitments.remove_finalizer(self.key, object, labels::RELEASE_SLOTS).await?;
+            commitments.remove_finalizer(self.key, object, labels::RELEASE_SLOTS).await?;
         }
         Ok(())
     }
 
-    /// Whoever freezes a commitment in the middle of its apply finds no write that was not under way (U57).
+    /// Whoever freezes a commitment in the middle of its apply finds no write that was not under way (U57): to be asked
+    /// when there is nothing more to wait for.
     fn may_go_on(&self) -> Result<(), Error> {
         if self.freezer.commitment(self.commitment).is_some() { Err(Error::Frozen) } else { Ok(()) }
     }
@@ -95,20 +97,22 @@ impl<S: Scheduler> Apply<'_, S> {
 
     async fn delete(&self, name: &SlotName, guard: Guard, whole: &Whole<Reservation>) -> Result<(), Error> {
         let key = ObjectKey::new(whole.cluster().clone(), name.as_str());
-        let Some(seen) = self.reservations.store().get(&key) else { return Ok(()) };
+        let reservations = self.reservations.in_turn(&key.cluster).await;
+        let Some(seen) = reservations.store().get(&key) else { return Ok(()) };
         self.may_go_on()?;
-        Ok(self.reservations.delete(&key, &seen, guard, whole).await?)
+        Ok(reservations.delete(&key, &seen, guard, whole).await?)
     }
 
     async fn update(&self, decided: &Decided, update: &planner::Update) -> Result<(), Error> {
         let key = object_key(&decided.plan, &update.name);
-        let (Some(old), Some(target)) = (self.reservations.store().get(&key), &decided.plan.target) else {
+        let reservations = self.reservations.in_turn(&key.cluster).await;
+        let (Some(old), Some(target)) = (reservations.store().get(&key), &decided.plan.target) else {
             return Ok(());
         };
         self.may_go_on()?;
         let new = object::updated(&old, target, update.size, &self.origin);
         let guard = if old.spec.resources == new.spec.resources { Guard::None } else { Guard::Version };
-        let written = self.reservations.patch(&key, &old, &new, guard).await;
+        let written = reservations.patch(&key, &old, &new, guard).await;
         match self.noting_doubt(&key, written)? {
             Written::Gone => Err(Error::Changed),
             Written::Unchanged | Written::Changed(_) => Ok(()),
@@ -117,10 +121,11 @@ impl<S: Scheduler> Apply<'_, S> {
 
     async fn create(&self, decided: &Decided, new: &planner::NewSlot, host: Option<&HostName>) -> Result<(), Error> {
         let Some(target) = &decided.plan.target else { return Ok(()) };
+        let key = object_key(&decided.plan, &new.name);
+        let reservations = self.reservations.in_turn(&key.cluster).await;
         self.may_go_on()?;
         let object = object::created(target, new, host, &self.origin);
-        let key = object_key(&decided.plan, &new.name);
-        let written = self.reservations.create(&key.cluster, &object).await;
+        let written = reservations.create(&key.cluster, &object).await;
         self.noting_doubt(&key, written).map(drop)
     }
 

@@ -108,28 +108,29 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             self.pace.forget(&key);
             return Ok(Next::Done);
         };
-        let (decided, outcome) = self.act(&key, &seen).await?;
+        let Acted { decided, untouched, outcome } = self.act(&key, &seen).await?;
         let Some(object) = self.commitments.store().get(&key) else { return outcome.map(|()| Next::Done) };
         // What was decided for one spec says nothing about another; whoever changed it has woken us.
         if (object.uid(), object.metadata.generation) != (seen.uid(), seen.metadata.generation) {
             return outcome.map(|()| Next::Done);
         }
         match outcome {
-            Ok(()) => self.report(&key, &object, &decided).await,
+            Ok(()) => {
+                let facts = untouched.filter(|_| Arc::ptr_eq(&object, &seen));
+                let after = facts.unwrap_or_else(|| self.reader().facts(&key, &object));
+                self.report(&key, &object, &after, &decided).await
+            }
             Err(error) if error.is_stale() => Err(error),
             Err(error) => {
-                self.report(&key, &object, &Decided::hindered(error.to_string())).await?;
+                let after = self.reader().facts(&key, &object);
+                self.report(&key, &object, &after, &Decided::hindered(error.to_string())).await?;
                 Err(error)
             }
         }
     }
 
     /// Plans, decides and applies.
-    async fn act(
-        &self,
-        key: &ObjectKey,
-        object: &Arc<CommittedResource>,
-    ) -> Result<(Decided, Result<(), Error>), Error> {
+    async fn act(&self, key: &ObjectKey, object: &Arc<CommittedResource>) -> Result<Acted, Error> {
         let request_id = self.request_id(object);
         Span::current().record("greq", request_id.as_str());
         let mut facts = self.reader().facts(key, object);
@@ -138,13 +139,15 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             Err(error) => {
                 let retry = matches!(error, SchedulerError::InDoubt { .. });
                 let hindered = Decided::hindered(error.with_advice());
-                return Ok((hindered, if retry { Err(error.into()) } else { Ok(()) }));
+                let outcome = if retry { Err(error.into()) } else { Ok(()) };
+                return Ok(Acted { decided: hindered, untouched: None, outcome });
             }
         };
         let decided = self.paced(key, unless_stopped(key, &facts, decided, &self.brake));
         let outcome = self.apply(key, object, &facts, &decided, request_id).await;
         self.tell_refusal(key, &decided, &outcome);
-        Ok((decided, outcome))
+        let untouched = decided.plan.is_empty().then_some(facts);
+        Ok(Acted { decided, untouched, outcome })
     }
 
     /// With an external scheduler slots may have to be created with a pause between them (U1).
@@ -256,10 +259,15 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         }
     }
 
-    async fn report(&self, key: &ObjectKey, object: &CommittedResource, decided: &Decided) -> Result<Next, Error> {
-        let after = self.reader().facts(key, object);
-        let report = report(&after, decided, self.settings.delays, self.clock.now());
-        self.write(key, object, report.says.as_ref(), &after, &decided.plan.course).await?;
+    async fn report(
+        &self,
+        key: &ObjectKey,
+        object: &CommittedResource,
+        after: &Facts,
+        decided: &Decided,
+    ) -> Result<Next, Error> {
+        let report = report(after, decided, self.settings.delays, self.clock.now());
+        self.write(key, object, report.says.as_ref(), after, &decided.plan.course).await?;
         Ok(report.again.map_or(Next::Done, Next::After))
     }
 
@@ -303,6 +311,14 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         };
         self.events.publish(&key.cluster, &new.object_ref(&()), event);
     }
+}
+
+/// What a look has done before it reports.
+struct Acted {
+    decided: Decided,
+    /// What was read, if nothing was done about it: the report needs no second reading.
+    untouched: Option<Facts>,
+    outcome: Result<(), Error>,
 }
 
 /// The assume entries of a plan: they end with the apply, however it ends, also when it is cut off (U1).

@@ -22,6 +22,14 @@ pub fn blocks_on<'a>(
     reservations.into_iter().map(|reservation| (reservation, block(reservation, host, &mut counted))).collect()
 }
 
+/// What one reservation blocks on a host if that is the same whatever else is there: `None` when it expects a VM that the
+/// host lists, because that one counts in the first slot only (U35).
+pub fn block_alone(reservation: &Reservation, host: &Host) -> Option<Block> {
+    let mut counted = BTreeSet::new();
+    let block = block(reservation, host, &mut counted);
+    counted.is_empty().then_some(block)
+}
+
 /// What one reservation blocks on one host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
@@ -176,6 +184,14 @@ mod tests {
         let host = host(&["a"]);
         let blocks = blocks_on(&host, [&first, &second]);
         assert_eq!((blocks[0].1.block, blocks[1].1.block), (size(80, 20), size(200, 50)));
+    }
+
+    #[test]
+    fn only_a_vm_that_is_there_makes_a_block_depend_on_others() {
+        let expecting = slot("s", size(200, 50), &[vm(A)]);
+        let absent = host(&["b"]);
+        assert_eq!(block_alone(&expecting, &absent), Some(blocks_on(&absent, [&expecting])[0].1));
+        assert_eq!(block_alone(&expecting, &host(&["a"])), None);
     }
 
     fn any_size() -> impl Strategy<Value = Resources> {

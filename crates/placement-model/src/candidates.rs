@@ -68,7 +68,7 @@ impl Model {
         question: &CandidatesQuestion,
         options: &GenerationOptions,
     ) -> Result<Candidates<'_>, NoCandidates> {
-        let plan = match Plan::new(self, question)? {
+        let plan = match Plan::of_question(self, question)? {
             Planned::Whole(plan) => plan,
             Planned::Fault { before, refusal } => {
                 return if self.all_found(question, before, options)? {

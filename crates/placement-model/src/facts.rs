@@ -6,6 +6,7 @@ use crate::{ClassName, Key, ProviderId, ProviderState, TraitName};
 
 /// The rows that a command needs, to be locked in the order of the issue: trees, consumers by key, providers by number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is about rows of its own")]
 pub struct Wants {
     /// Whether shapes of trees change or must not change: the one lock for trees.
     pub trees: bool,

@@ -102,7 +102,7 @@ impl Api {
         let turns = Arc::new(Semaphore::new(bounds.requests));
         let shares = Arc::new(Semaphore::new(bounds.bodies / SHARE));
         let rounds = Arc::new(Semaphore::new(bounds.rounds));
-        Self { bounds, turns, shares, rounds, ..self }
+        Self { bounds, rounds, turns, shares, ..self }
     }
 
     /// The same with candidates that are generated otherwise.

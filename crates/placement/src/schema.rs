@@ -6,7 +6,6 @@ mod complaint;
 mod pattern;
 
 pub use check::check;
-pub use complaint::Complaint;
 pub use pattern::Pattern;
 
 /// What a value must be like. Each constraint looks only at values of its own type.
@@ -20,8 +19,8 @@ pub struct Schema {
     patterns: Vec<(Pattern, Schema)>,
     /// Members that must be there.
     required: Vec<&'static str>,
-    /// Whether there may be no other members.
-    closed: bool,
+    /// What becomes of other members.
+    others: Others,
     /// Every element.
     items: Option<Box<Schema>>,
     /// Whether elements are different.
@@ -35,6 +34,16 @@ pub struct Schema {
     pattern: Option<Pattern>,
     /// A UUID in any spelling.
     uuid: bool,
+}
+
+/// Members that a schema does not name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Others {
+    /// They may be there.
+    #[default]
+    Ignored,
+    /// They may not.
+    Refused,
 }
 
 /// An upper bound, and how it is printed.
@@ -75,7 +84,7 @@ impl Schema {
 
     /// An object with no other members than are named.
     pub fn object() -> Self {
-        Self { closed: true, ..Self::of(Type::Object) }
+        Self { others: Others::Refused, ..Self::of(Type::Object) }
     }
 
     /// An array of such elements.
@@ -134,7 +143,7 @@ impl Schema {
     /// Other members may be there, and are not looked at.
     #[must_use]
     pub fn open(self) -> Self {
-        Self { closed: false, ..self }
+        Self { others: Others::Ignored, ..self }
     }
 
     /// At least one character, element or member.

@@ -15,6 +15,7 @@ mod log;
 mod meta;
 mod objects;
 mod patch;
+pub mod placement;
 mod random;
 mod refusal;
 mod request;

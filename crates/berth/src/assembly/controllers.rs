@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, error::Error, future::Future, pin::Pin, sync::A
 
 use berth_cluster::{
     Brake, BrakeParts, Classified, Clusters, ControllerOptions, Events, Fence, FlavorGroupsCache, Freezer, Kind, Next,
-    ObjectKey, Pick, Routes, Store, Wakeups, Writer, run, run_in_order,
+    ObjectKey, Pick, Routes, Store, Wakeups, Writer, run,
 };
 use berth_committed_resource::{
     CommittedResourceController, CoresBook, Delays, Limits, Pace, Settings,
@@ -56,8 +56,8 @@ pub struct Environment<'a> {
 
 /// In which order keys are looked at.
 pub enum Order {
-    /// As kube-runtime has it: at random.
-    Any,
+    /// First come, first served.
+    AsTheyCome,
     /// As somebody picks, for each controller: for simulations.
     Picked(Box<dyn FnMut() -> Pick + Send>),
 }
@@ -232,13 +232,11 @@ impl Queueing<'_> {
             wake_all(&opened, first());
         };
         let wakeups = wakeups.clone();
-        match &mut self.order {
-            Order::Any => Box::pin(begin.then(|()| run(options, wakeups, exists, stop, counted, look))),
-            Order::Picked(pick) => {
-                let pick = pick();
-                Box::pin(begin.then(|()| run_in_order(options, wakeups, exists, stop, counted, look, pick)))
-            }
-        }
+        let pick = match &mut self.order {
+            Order::AsTheyCome => None,
+            Order::Picked(pick) => Some(pick()),
+        };
+        Box::pin(begin.then(|()| run(options, wakeups, exists, stop, counted, look, pick)))
     }
 }
 

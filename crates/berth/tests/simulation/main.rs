@@ -180,7 +180,7 @@ fn d10_a_write_beside_the_lease_is_noticed() {
 }
 
 #[test]
-fn as_shipped_on_the_controller_of_kube_runtime_it_lives_as_well() {
+fn as_shipped_first_come_first_served_it_lives_as_well() {
     let mut hit = BTreeMap::new();
     for seed in 0..5 {
         alone(async {

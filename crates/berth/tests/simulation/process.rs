@@ -36,7 +36,7 @@ pub struct Start<'a> {
     pub routes: &'a Routes,
     pub configuration: &'a Configuration,
     pub clock: Arc<dyn Clock>,
-    /// The order of its looks; none for that of kube-runtime's `Controller`.
+    /// The order of its looks; none for the one in which keys come.
     pub order: Option<Random>,
     /// It leads only when it has won the lease.
     pub elected: bool,
@@ -197,7 +197,7 @@ async fn lead(
 }
 
 fn ordered(random: Option<Random>) -> Order {
-    let Some(mut random) = random else { return Order::Any };
+    let Some(mut random) = random else { return Order::AsTheyCome };
     Order::Picked(Box::new(move || {
         let mut random = Random::new(random.draw());
         let pick: Pick = Box::new(move |waiting| random.below(waiting));

@@ -128,7 +128,7 @@ impl World {
         self.start_as(who, order, true)
     }
 
-    /// A process on kube-runtime's `Controller`.
+    /// A process that looks at keys in the order in which they come.
     pub fn start_as_shipped(&mut self, who: &str) -> Process {
         self.start_as(who, None, false)
     }

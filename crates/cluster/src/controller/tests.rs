@@ -1,6 +1,6 @@
 //! The queue under tokio's paused clock.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Mutex};
 
 use tokio::time::timeout;
 
@@ -17,17 +17,17 @@ impl Classified for Failed {
     }
 }
 
-/// Both queues keep the same promises.
+/// In either order the same promises are kept.
 #[derive(Clone, Copy)]
 enum Order {
-    Any,
+    AsTheyCome,
     Picked,
 }
 
-macro_rules! with_both_queues {
+macro_rules! in_either_order {
     ($($promise:ident),* $(,)?) => {
-        mod any_order {
-            $(#[tokio::test(start_paused = true)] async fn $promise() { super::$promise(super::Order::Any).await })*
+        mod as_they_come {
+            $(#[tokio::test(start_paused = true)] async fn $promise() { super::$promise(super::Order::AsTheyCome).await })*
         }
         mod picked_order {
             $(#[tokio::test(start_paused = true)] async fn $promise() { super::$promise(super::Order::Picked).await })*
@@ -35,7 +35,7 @@ macro_rules! with_both_queues {
     };
 }
 
-with_both_queues!(
+in_either_order!(
     events_do_not_cut_a_rest_short_and_a_success_ends_it,
     what_only_the_user_can_cure_is_looked_at_rarely_but_soon_after_an_event,
     a_conflict_is_looked_at_again_at_once,
@@ -89,10 +89,11 @@ where
         look(key.name.to_string(), before)
     };
     let (woken, stopped, counted) = (wakeups.clone(), stop.clone(), all.controllers);
-    let task = match order {
-        Order::Any => tokio::spawn(run(options, woken, exists, stopped, counted, look)),
-        Order::Picked => tokio::spawn(run_in_order(options, woken, exists, stopped, counted, look, Box::new(|_| 0))),
+    let pick = match order {
+        Order::AsTheyCome => None,
+        Order::Picked => Some(Box::new(|_: usize| 0_usize) as Pick),
     };
+    let task = tokio::spawn(run(options, woken, exists, stopped, counted, look, pick));
     Scene { wakeups, stop, log, registry, task }
 }
 
@@ -270,25 +271,62 @@ async fn looks_are_counted_by_outcome_and_class(order: Order) {
     }
 }
 
+/// Looks at the keys, one at a time; `again` is woken once more during the first look. Gives them in the order of looks.
+async fn order_of(woken: &[&str], again: &'static str, pick: Option<Pick>) -> Vec<String> {
+    let (wakeups, stop, all) = (Wakeups::new(), CancellationToken::new(), metrics().1);
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let options = ControllerOptions { concurrency: 1, ..ControllerOptions::new("things") };
+    let (seen, queue) = (order.clone(), wakeups.clone());
+    let look = move |key: ObjectKey| {
+        if seen.lock().unwrap().is_empty() && !again.is_empty() {
+            queue.wake(&ObjectKey::new("home".into(), again));
+        }
+        seen.lock().unwrap().push(key.name.to_string());
+        async {
+            sleep(Duration::from_millis(10)).await;
+            Ok::<_, Failed>(Next::Done)
+        }
+    };
+    let waking = async {
+        for name in woken {
+            wakeups.wake(&key(name));
+            sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let task = run(options, wakeups.clone(), |_| true, stop.clone(), all.controllers, look, pick);
+    timeout(Duration::from_secs(1), async { tokio::join!(waking, task) }).await.unwrap_err();
+    let order = order.lock().unwrap();
+    order.clone()
+}
+
 #[tokio::test(start_paused = true)]
 async fn whoever_picks_decides_the_order() {
-    for (place, expected) in [(0, ["a", "b", "c"]), (1, ["b", "c", "a"]), (2, ["c", "a", "b"])] {
-        let (wakeups, stop, all) = (Wakeups::new(), CancellationToken::new(), metrics().1);
-        let order = Arc::new(Mutex::new(Vec::new()));
-        for name in ["a", "b", "c"] {
-            wakeups.wake(&key(name));
-        }
-        let options = ControllerOptions { concurrency: 1, ..ControllerOptions::new("things") };
-        let seen = order.clone();
-        let look = move |key: ObjectKey| {
-            seen.lock().unwrap().push(key.name.to_string());
-            async { Ok::<_, Failed>(Next::Done) }
-        };
-        let pick: Pick = Box::new(move |_| place);
-        let task = run_in_order(options, wakeups, |_| true, stop.clone(), all.controllers, look, pick);
-        timeout(Duration::from_secs(1), task).await.unwrap_err();
-        assert_eq!(*order.lock().unwrap(), expected);
+    for (place, expected) in [(0, ["x", "a", "b", "c"]), (1, ["x", "b", "c", "a"]), (2, ["x", "c", "a", "b"])] {
+        assert_eq!(order_of(&["x", "c", "b", "a"], "", Some(Box::new(move |_| place))).await, expected);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn first_come_first_served() {
+    assert_eq!(order_of(&["x", "c", "a", "b", "c"], "", None).await, ["x", "c", "a", "b"]);
+    let again = order_of(&["x", "c", "a"], "x", None).await;
+    assert_eq!(again, ["x", "c", "a", "x"], "who is woken while it is looked at waits behind those who wait already");
+}
+
+/// Appointments are kept in their order, and one that is moved is kept once.
+#[tokio::test(start_paused = true)]
+async fn an_appointment_that_is_made_anew_replaces_the_former() {
+    let scene = scene(Order::AsTheyCome, "", 16, |name, before| async move {
+        let pause = if name == "a" && before == 0 { 100 } else { 300 };
+        Ok(Next::After(Duration::from_secs(pause)))
+    });
+    scene.wakeups.wake(&key("a"));
+    scene.wakeups.wake(&key("b"));
+    sleep(Duration::from_secs(50)).await;
+    scene.wakeups.wake(&key("a"));
+    sleep(Duration::from_secs(310)).await;
+    assert!(about(&scene.looks("a"), &[0, 50_000, 350_000]), "{:?}", scene.looks("a"));
+    assert!(about(&scene.looks("b"), &[0, 300_000]), "{:?}", scene.looks("b"));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a patch sends: the difference of what we may change, and what the object must be for it to apply.
 
-use kube::core::ObjectMeta;
+use kube::core::{ObjectMeta, object::HasStatus};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::{Guard, Kind, difference};
@@ -16,8 +17,17 @@ pub(super) fn main<K: Kind>(old: &K, new: &K, guard: Guard) -> Result<Option<Val
 }
 
 /// The merge patch of `/status`; `None` if nothing differs. The API server does not look at a uid in it.
-pub(super) fn status<K: Kind>(old: &K, new: &K, guard: Guard) -> Result<Option<Value>, String> {
-    let status = |object| json_of(object).map(|mut all| json!({ "status": all.remove("status") }));
+pub(super) fn status<K>(old: &K, new: &K, guard: Guard) -> Result<Option<Value>, String>
+where
+    K: Kind + HasStatus<Status: Serialize + PartialEq>,
+{
+    if old.status() == new.status() {
+        return Ok(None);
+    }
+    let status = |object: &K| match serde_json::to_value(object.status()) {
+        Ok(status) => Ok(json!({ "status": status })),
+        Err(error) => Err(unwritable(&error)),
+    };
     let Some(mut patch) = difference(&status(old)?, &status(new)?) else { return Ok(None) };
     if guard == Guard::Version {
         merge_into(&mut patch, "metadata", precondition(old.meta(), guard)?);
@@ -67,8 +77,12 @@ fn json_of<K: Kind>(object: &K) -> Result<Map<String, Value>, String> {
     match serde_json::to_value(object) {
         Ok(Value::Object(all)) => Ok(all),
         Ok(_) => Err("the object is no JSON object".to_owned()),
-        Err(error) => Err(format!("the object cannot be written as JSON: {error}")),
+        Err(error) => Err(unwritable(&error)),
     }
+}
+
+fn unwritable(error: &serde_json::Error) -> String {
+    format!("the object cannot be written as JSON: {error}")
 }
 
 fn merge_into(patch: &mut Value, key: &str, values: Map<String, Value>) {

@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use futures::FutureExt;
 use kube::{Client, Config};
 use serde_json::json;
 use tokio::time::{Duration, Instant, sleep};
@@ -10,6 +11,7 @@ use super::*;
 use crate::{
     Class, Cluster, chain,
     testing::{Reply, Request, Thing, ThingStatus, filled, metrics, scripted, thing},
+    turns::WRITES_AT_ONCE,
 };
 
 /// A writer over a store that holds `a` in version 5, and what it sends.
@@ -386,4 +388,44 @@ async fn a_fence_that_closes_while_a_request_waits_in_the_client_holds_it_back()
     lose();
     assert!(matches!(writing.await, Err(WriteError::NotLeader { .. })));
     assert!(scene.sent.lock().unwrap().is_empty() && !scene.in_doubt());
+}
+
+/// So many patches of other things as a cluster takes at once, and more that have to wait.
+async fn crowd(writer: Writer<Thing>, more: usize) -> Vec<Result<Written<Thing>, WriteError>> {
+    let patch = async |number: usize| {
+        let (old, name) = (thing(&number.to_string(), "uid", 5), number.to_string());
+        let mut new = old.clone();
+        new.spec.host = Some("h2".to_owned());
+        writer.apart().patch(&ObjectKey::new(ClusterName::home(), name), &old, &new, Guard::None).await
+    };
+    futures::future::join_all((0..WRITES_AT_ONCE + more).map(patch)).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn so_many_writes_are_on_their_way_at_once_whoever_sends_them() {
+    let scene = scene(|_| Reply::Hang);
+    let sent = || scene.sent.lock().unwrap().len();
+    let mut crowd = std::pin::pin!(crowd(scene.writer.clone(), 3));
+    let mut in_time = async |deadline| timeout(deadline, &mut crowd).await;
+    in_time(WRITE_DEADLINE / 2).await.unwrap_err();
+    assert_eq!(sent(), WRITES_AT_ONCE);
+    let other = scene.writer.clone().fenced(crate::Fence::held_now().0);
+    let home = ClusterName::home();
+    let mut waiting = std::pin::pin!(other.in_turn(&home));
+    assert!(futures::poll!(&mut waiting).is_pending(), "another writer waits with them");
+    in_time(WRITE_DEADLINE).await.unwrap_err();
+    assert_eq!(sent(), WRITES_AT_ONCE + 3, "each has its whole deadline from when its turn comes");
+    assert!(waiting.now_or_never().is_some(), "its turn has come");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_fence_is_asked_when_the_turn_has_come() {
+    let (fence, lose) = crate::Fence::held_now();
+    let mut scene = scene(|_| Reply::Hang);
+    scene.writer = scene.writer.clone().fenced(fence);
+    let mut crowd = std::pin::pin!(crowd(scene.writer.clone(), 2));
+    timeout(WRITE_DEADLINE / 2, &mut crowd).await.unwrap_err();
+    lose();
+    let refused = crowd.await.into_iter().filter(|result| matches!(result, Err(WriteError::NotLeader { .. })));
+    assert_eq!((refused.count(), scene.sent.lock().unwrap().len()), (2, WRITES_AT_ONCE));
 }

@@ -68,7 +68,7 @@ pub struct Level {
 
 impl<'m> Plan<'m> {
     /// Takes a whole question.
-    pub fn new(model: &'m Model, question: &CandidatesQuestion) -> Result<Planned<'m>, Refusal> {
+    pub fn of_question(model: &'m Model, question: &CandidatesQuestion) -> Result<Planned<'m>, Refusal> {
         let mut plan = Self::empty(model, question)?;
         let mut is_nothing = false;
         for (place, (suffix, group)) in question.groups.iter().enumerate() {
@@ -141,15 +141,15 @@ impl<'m> Plan<'m> {
         if group.is_unsuffixed() && group.tree.is_some() {
             return Vec::new();
         }
-        let mut shared = Vec::new();
+        let mut pairs = Vec::new();
         for slot in self.model.trait_register().holders(shares) {
             let Some(record) = self.model.record(*slot) else { continue };
             if group.suits(level, record) && group.is_member(record) {
-                shared.extend(record.aggregates.iter().map(|aggregate| (*aggregate, *slot)));
+                pairs.extend(record.aggregates.iter().map(|aggregate| (*aggregate, *slot)));
             }
         }
-        shared.sort_unstable();
-        shared
+        pairs.sort_unstable();
+        pairs
     }
 
     /// Whether requests may have this anchor.

@@ -89,7 +89,8 @@ impl<'a> Request<'a> {
         interim: &Interim<'_>,
         unknown: UnknownClass,
     ) -> Result<Changes, Refusal> {
-        if let Some(asked) = self.asked.iter().find(|asked| !view.has_class(asked.class)) {
+        // What is given up is of an inventory, so its class exists; nobody asked the ledger for it.
+        if let Some(asked) = self.asked.iter().find(|asked| asked.amount > 0 && !view.has_class(asked.class)) {
             return Err(Refusal::invalid(unknown(asked.consumer, asked.class)));
         }
         self.check_served(view, interim)?;

@@ -44,6 +44,7 @@ struct World {
     writes: i64,
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "commands are written where they are sent")]
 impl World {
     /// Providers and their inventories at generation 1, or 0 without any.
     fn with(providers: &[(&str, &[(&str, Inventory)])]) -> Self {

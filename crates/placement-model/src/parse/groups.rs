@@ -8,7 +8,7 @@ use super::{
     values,
 };
 use crate::{
-    Refusal, Version,
+    Refusal, TraitName, Version,
     question::{CandidatesQuestion, Group, RootTraits},
     refusal::Code,
 };
@@ -65,7 +65,7 @@ fn root_required(pairs: &[Pair]) -> Result<Option<RootTraits>, Refusal> {
     }
     let (required, forbidden) = values::all_of(text, true)?;
     let required: BTreeSet<_> = required.into_iter().flatten().collect();
-    let both: Vec<&str> = required.intersection(&forbidden).map(|name| name.as_str()).collect();
+    let both: Vec<&str> = required.intersection(&forbidden).map(TraitName::as_str).collect();
     if !both.is_empty() {
         let text = format!("Conflicting required and forbidden traits found in root_required: {}", both.join(", "));
         return Err(Refusal::invalid(text).with(Code::BadValue));
@@ -196,7 +196,7 @@ fn check_conflicts(groups: &[(String, Group)]) -> Result<(), Refusal> {
 
 fn conflict(suffix: &str, group: &Group) -> Option<String> {
     let impossible = group.required.iter().filter(|set| set.is_subset(&group.forbidden));
-    let names: BTreeSet<&str> = impossible.flatten().map(|name| name.as_str()).collect();
+    let names: BTreeSet<&str> = impossible.flatten().map(TraitName::as_str).collect();
     let names: Vec<&str> = names.into_iter().collect();
     (!names.is_empty()).then(|| format!("required{suffix}: ({})", names.join(", ")))
 }

@@ -46,8 +46,8 @@ pub struct Cloud {
 }
 
 pub fn uuid(name: &str) -> String {
-    let digits: String = name.bytes().map(|one| format!("{one:02x}")).collect();
-    format!("00000000-0000-4000-8000-{digits:0>12}")
+    let digits: Vec<String> = name.bytes().map(|one| format!("{one:02x}")).collect();
+    format!("00000000-0000-4000-8000-{:0>12}", digits.concat())
 }
 
 impl Cloud {

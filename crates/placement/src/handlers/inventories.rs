@@ -37,12 +37,15 @@ fn shown(state: &ProviderState) -> Answer {
     let inventories = state.inventories.iter().map(|(class, held)| (class.to_string(), record(&held.inventory, None)));
     let all = Records { resource_provider_generation: state.generation, inventories: inventories.collect() };
     // Without inventories nothing has an age (document 51 section 1.3).
-    let age =
-        if state.inventories.is_empty() { Age::Unknown } else { Age::newest(state.inventories.values().map(modified)) };
+    let age = if state.inventories.is_empty() {
+        Age::Unknown
+    } else {
+        Age::newest(state.inventories.values().map(|held| Some(modified(held))))
+    };
     Answer::json(&all, age)
 }
 
 /// When an inventory was last changed, or created.
-pub fn modified(held: &Held) -> Option<Timestamp> {
-    Some(held.updated_at.unwrap_or(held.created_at))
+pub fn modified(held: &Held) -> Timestamp {
+    held.updated_at.unwrap_or(held.created_at)
 }

@@ -53,5 +53,5 @@ pub async fn delete(api: &Api, call: &Call) -> Result<Answer, Problem> {
 
 fn shown(state: &ProviderState, class: &ClassName) -> Option<Answer> {
     let held = state.inventories.get(class)?;
-    Some(Answer::json(&record(&held.inventory, Some(state.generation)), Age::newest([modified(held)])))
+    Some(Answer::json(&record(&held.inventory, Some(state.generation)), Age::Since(modified(held))))
 }

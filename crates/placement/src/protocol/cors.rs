@@ -65,11 +65,9 @@ impl Cors {
     fn allows(&self, headers: &HeaderMap) -> bool {
         let method = headers.get(ACCESS_CONTROL_REQUEST_METHOD).and_then(|value| value.to_str().ok());
         let wanted = headers.get(ACCESS_CONTROL_REQUEST_HEADERS).map_or(Some(""), |value| value.to_str().ok());
-        let wanted = wanted.unwrap_or("\0").split(',').map(|name| name.trim().to_ascii_lowercase());
+        let mut wanted = wanted.unwrap_or("\0").split(',').map(|name| name.trim().to_ascii_lowercase());
         let known = |name: String| name.is_empty() || SIMPLE.contains(&name.as_str()) || self.headers.contains(&name);
-        self.origin(headers).is_some()
-            && method.is_some_and(|method| METHODS.contains(&method))
-            && wanted.map(known).all(|known| known)
+        self.origin(headers).is_some() && method.is_some_and(|method| METHODS.contains(&method)) && wanted.all(known)
     }
 }
 

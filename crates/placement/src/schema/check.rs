@@ -6,7 +6,7 @@ use std::collections::{HashSet, VecDeque};
 use berth_placement_model::key::canonical;
 
 use super::complaint::{Complaint, Fault};
-use super::{Schema, Type};
+use super::{Others, Schema, Type};
 use crate::json::{Json, quoted, text};
 
 /// Nothing, or what is wrong.
@@ -122,7 +122,7 @@ fn object_fault(value: &Json, members: &[(String, Json)], schema: &Schema) -> Op
             || schema.patterns.iter().any(|(pattern, _)| (pattern.matches)(name))
     };
     let unknown: Vec<&str> = members.iter().map(|(name, _)| name.as_str()).filter(|name| !known(name)).collect();
-    if !schema.closed || unknown.is_empty() {
+    if schema.others == Others::Ignored || unknown.is_empty() {
         return None;
     }
     if schema.patterns.is_empty() {

@@ -63,7 +63,7 @@ fn query() -> impl Strategy<Value = String> {
 }
 
 fn escaped(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02x}")).collect()
+    text.bytes().fold(String::new(), |escaped, byte| escaped + &format!("%{byte:02x}"))
 }
 
 fn json(depth: u32) -> BoxedStrategy<String> {

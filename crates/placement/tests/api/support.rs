@@ -265,7 +265,7 @@ pub const CONCURRENT: &str = "placement.concurrent_update";
 
 /// A UUID that belongs to a name.
 pub fn uuid(name: &str) -> String {
-    let mut digits: String = name.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let mut digits = name.bytes().fold(String::new(), |digits, byte| digits + &format!("{byte:02x}"));
     digits.truncate(32);
     format!(
         "{}-{}-{}-{}-{}",

@@ -161,6 +161,16 @@ fn document_51_section_9_4_unknown_classes() {
 }
 
 #[test]
+fn document_51_section_9_3_amounts_of_custom_classes_are_given_up_without_naming_them() {
+    let mut world = world();
+    world.ok(Command::CreateClass { name: class("CUSTOM_A") });
+    world.ok(add("P1", "CUSTOM_A", PLAIN));
+    world.ok(set("C", None, &[("P1", &[("CUSTOM_A", 1)])]));
+    world.ok(set("C", Some(1), &[]));
+    assert_eq!((world.consumer("C"), world.used("P1", "CUSTOM_A"), world.generations(["P1"])), (None, 0, [4]));
+}
+
+#[test]
 fn document_51_section_9_3_inventories_that_are_missing() {
     let mut world = world();
     world.ok(create("P3", None));

@@ -23,6 +23,10 @@ fn any_class() -> impl Strategy<Value = ClassName> {
     prop_oneof![4 => select(&CLASSES[..2]), 1 => select(&CLASSES[..])].prop_map(ClassName::new)
 }
 
+fn class_name() -> impl Strategy<Value = ClassName> {
+    select(&CLASSES[1..]).prop_map(ClassName::new)
+}
+
 fn any_trait() -> impl Strategy<Value = TraitName> {
     select(&TRAITS[..]).prop_map(TraitName::new)
 }
@@ -127,10 +131,10 @@ fn of_names() -> impl Strategy<Value = Command> {
         provider().prop_map(|provider| Command::DeleteTraits { provider }),
         any_trait().prop_map(|name| Command::EnsureTrait { name }),
         any_trait().prop_map(|name| Command::DeleteTrait { name }),
-        any_class().prop_map(|name| Command::CreateClass { name }),
-        any_class().prop_map(|name| Command::EnsureClass { name }),
-        (any_class(), any_class()).prop_map(|(from, to)| Command::RenameClass { from, to }),
-        any_class().prop_map(|name| Command::DeleteClass { name }),
+        class_name().prop_map(|name| Command::CreateClass { name }),
+        class_name().prop_map(|name| Command::EnsureClass { name }),
+        (class_name(), class_name()).prop_map(|(from, to)| Command::RenameClass { from, to }),
+        class_name().prop_map(|name| Command::DeleteClass { name }),
     ]
 }
 
@@ -180,15 +184,18 @@ fn with_right_generations(command: Command, state: &MemoryState) -> Command {
     }
 }
 
-/// Three providers with room.
+/// Three providers with room, and custom names.
 fn start() -> World {
     let room = Inventory { total: 10, allocation_ratio: 1.5, ..PLAIN };
     let both = [("VCPU", room), ("MEMORY_MB", room)];
-    World::with(&["P1", "P2", "P3"].map(|name| (name, &both[..])))
+    let mut world = World::with(&["P1", "P2", "P3"].map(|name| (name, &both[..])));
+    world.ok(Command::CreateClass { name: class("CUSTOM_A") });
+    world.ok(Command::EnsureTrait { name: named("CUSTOM_A") });
+    world
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn laws_hold_after_every_write_and_what_is_refused_changes_nothing(commands in vec(command(), 1..60)) {
@@ -233,7 +240,7 @@ fn random_writes_of_every_kind_are_granted_now_and_then() {
 
     let mut runner = TestRunner::deterministic();
     let mut granted = BTreeMap::<String, (u32, u32)>::new();
-    for _ in 0..150 {
+    for _ in 0..200 {
         let mut world = start();
         for command in vec(command(), 40).new_tree(&mut runner).unwrap().current() {
             let command = with_right_generations(command, &world.state);

@@ -1,0 +1,11 @@
+//! Allocation candidates a second time: the algorithm of document 51 section 12 as plainly as possible, and random clouds and
+//! queries to compare it with. It decides what the right answer is; it shares nothing with the model of the product but the
+//! types of providers and questions, and it is slow.
+
+pub mod clouds;
+mod naive;
+pub mod queries;
+mod values;
+
+pub use naive::Cloud;
+pub use values::{Answer, read};
