@@ -1,5 +1,4 @@
 //! What clients of OpenStack Placement rely on, as its own suite has it (document 51 section 16), against the real binary.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 use std::path::Path;
 use std::thread::available_parallelism;
