@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::{HOST, VARY};
+use axum::http::header::{CONNECTION, HOST, VARY};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
@@ -42,7 +42,11 @@ pub async fn serve(State(api): State<Arc<Api>>, request: Request) -> Response {
     if let Some(preflight) = api.cors.as_ref().and_then(|cors| cors.preflight(&parts.method, &parts.headers)) {
         return named(preflight, &id);
     }
-    let (version, mut response) = answered(&api, &parts, body, &id).await;
+    let mut body = Some(body);
+    let (version, mut response) = answered(&api, &parts, &mut body, &id).await;
+    if !body::is_over(&api, &parts.headers, body, response.status()).await {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     if let Some(version) = version {
         mark(&mut response, version);
     }
@@ -53,7 +57,12 @@ pub async fn serve(State(api): State<Arc<Api>>, request: Request) -> Response {
 }
 
 /// The answer, and the version that it was made for once that is known.
-async fn answered(api: &Arc<Api>, parts: &Parts, body: Body, id: &RequestId) -> (Option<Version>, Response) {
+async fn answered(
+    api: &Arc<Api>,
+    parts: &Parts,
+    body: &mut Option<Body>,
+    id: &RequestId,
+) -> (Option<Version>, Response) {
     let until = Instant::now() + api.bounds.deadline;
     let mut version = None;
     let done = timeout_at(until + api.bounds.grace, done(api, parts, body, until, &mut version)).await;
@@ -68,7 +77,7 @@ async fn answered(api: &Arc<Api>, parts: &Parts, body: Body, id: &RequestId) -> 
 async fn done(
     api: &Arc<Api>,
     parts: &Parts,
-    body: Body,
+    body: &mut Option<Body>,
     until: Instant,
     known: &mut Option<Version>,
 ) -> Result<Answer, Problem> {
@@ -84,8 +93,10 @@ async fn done(
     before(endpoint, version, parts)?;
     let query = query(endpoint, parts)?;
     allowed(api, endpoint, &caller, &query)?;
-    let body =
-        if has_body(endpoint, version) { Some(body::read(api, &parts.headers, body, until).await?) } else { None };
+    let body = match body.take_if(|_| has_body(endpoint, version)) {
+        Some(body) => Some(body::read(api, &parts.headers, body, until).await?),
+        None => None,
+    };
     let _turn = api.turn(until).await?;
     let call = Call { key, name, query, version, body, until, base: base(parts) };
     handlers::handle(api, endpoint.action, &call).await

@@ -36,6 +36,7 @@ mod people;
 mod pipelines;
 mod placement;
 mod placement_storm;
+mod placement_suite;
 mod rights;
 mod start;
 mod taking_over;

@@ -125,7 +125,10 @@ fn summary(state: &ProviderState) -> (Box<str>, usize) {
     json::raw(&mut out, ":{\"resources\":{");
     json::joined(&mut out, &state.inventories, |out, (class, held)| capacity(out, class, held));
     json::raw(&mut out, "},\"traits\":[");
-    json::joined(&mut out, &state.traits, |out, name| json::string(out, name.as_str()));
+    // As Placement numbers them: its own tests compare lists.
+    let (custom, standard): (Vec<_>, Vec<_>) =
+        state.traits.iter().partition(|name| name.as_str().starts_with("CUSTOM_"));
+    json::joined(&mut out, standard.into_iter().chain(custom), |out, name| json::string(out, name.as_str()));
     out.push(b']');
     (String::from_utf8_lossy(&out).into(), quoted)
 }

@@ -1,6 +1,7 @@
-//! Bodies of requests. It decides how large they may be, one by one and together, and how long a client may take to send one.
+//! Bodies of requests. It decides how large they may be, one by one and together, how long a client may take to send one, and
+//! what becomes of those that nobody wants to read.
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody as _};
 use axum::http::header::CONTENT_LENGTH;
 use axum::http::{HeaderMap, StatusCode};
 use futures::StreamExt as _;
@@ -24,7 +25,7 @@ pub struct Content {
 /// The whole body.
 pub async fn read(api: &Api, headers: &HeaderMap, body: Body, until: Instant) -> Result<Content, Problem> {
     let most = api.bounds.body;
-    let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(most);
+    let length = declared(headers).unwrap_or(most);
     if length > most {
         return Err(too_large(most));
     }
@@ -32,6 +33,22 @@ pub async fn read(api: &Api, headers: &HeaderMap, body: Body, until: Instant) ->
     let bytes = timeout_at(until, collect(body, length, most)).await;
     let bytes = bytes.unwrap_or_else(|_| Err(Problem::invalid("the body of the request took too long")))?;
     Ok(Content { bytes, _share: share })
+}
+
+/// Whether the connection can have another request, given the body if nobody has read it. A short one is read now: otherwise
+/// the connection would end without a word, and the client's next request with it. Where it has to end, the answer says so.
+pub async fn is_over(api: &Api, headers: &HeaderMap, unread: Option<Body>, status: StatusCode) -> bool {
+    let Some(body) = unread else { return status != StatusCode::PAYLOAD_TOO_LARGE };
+    if body.is_end_stream() {
+        return true;
+    }
+    let is_short = declared(headers).is_some_and(|length| length <= SMALL);
+    let until = Instant::now() + api.bounds.grace;
+    is_short && timeout_at(until, collect(body, 0, SMALL)).await.is_ok_and(|read| read.is_ok())
+}
+
+fn declared(headers: &HeaderMap) -> Option<usize> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 async fn collect(body: Body, length: usize, most: usize) -> Result<Vec<u8>, Problem> {

@@ -1,10 +1,15 @@
-//! A Content-Length that is no number, over a real socket: the last of Placement's own tests that HTTP libraries refuse to send.
+//! Connections, over a real socket: a Content-Length that is no number, which HTTP libraries refuse to send, and bodies that
+//! nobody reads.
 
+use axum::body::Body;
+use axum::http::Request;
+use axum::http::header::{CONNECTION, CONTENT_LENGTH};
 use berth_http::Server as Listener;
 use berth_placement::protocol::length_guard;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
 
 use crate::support::Server;
 
@@ -43,4 +48,27 @@ async fn document_51_section_1_1_step_5_over_a_socket() {
     assert!(nobody.starts_with("HTTP/1.1 401 Unauthorized\r\n"), "{nobody}");
     let other = said(&head("X-Auth-Token: admin\r\nContent-Length: 1\r\nContent-Length: 2")).await;
     assert!(other.starts_with("HTTP/1.1 400 Bad Request\r\n") && !other.contains("errors"), "{other}");
+}
+
+/// 401 is said before the body is read, and the body is longer than what comes with the head.
+#[tokio::test]
+async fn a_refused_request_leaves_its_connection_to_the_next_one() {
+    let body = "x".repeat(60_000);
+    let head =
+        "POST /resource_providers HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 60000";
+    let next = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    let answers = said(&format!("{head}\r\n\r\n{body}{next}")).await;
+    assert!(answers.starts_with("HTTP/1.1 401 Unauthorized\r\n"), "{answers}");
+    assert!(answers.contains("HTTP/1.1 200 OK\r\n"), "{answers}");
+}
+
+#[tokio::test]
+async fn a_connection_that_ends_after_a_body_that_is_too_long_to_skip_is_said_to_end() {
+    for (length, ends) in [(60_000, false), (70_000, true)] {
+        let request = Request::post("/resource_providers").header(CONTENT_LENGTH, length);
+        let request = request.body(Body::from(vec![b'x'; length])).unwrap();
+        let answer = Server::new().router.oneshot(request).await.unwrap();
+        assert_eq!(answer.status(), 401);
+        assert_eq!(answer.headers().contains_key(CONNECTION), ends, "{length}");
+    }
 }
