@@ -16,7 +16,9 @@ use crate::{Error, Toolbox, settings};
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-const QUESTION: &[u8] = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
+/// The root is served before the ledger is.
+const QUESTION: &[u8] =
+    b"GET /resource_providers HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Auth-Token: admin\r\nConnection: close\r\n\r\n";
 const STARTS: usize = 3;
 
 /// A program that understands the flags of `berth placement`.
