@@ -49,7 +49,9 @@ pub enum Error {
         files: usize,
     },
     /// The server did not answer in time after its start.
-    #[error("the server did not answer GET /resource_providers with 200 within {seconds} s; the end of its log:\n{log}")]
+    #[error(
+        "the server did not answer GET /resource_providers with 200 within {seconds} s; the end of its log:\n{log}"
+    )]
     NotReady {
         /// How long it was waited for.
         seconds: u64,
