@@ -116,7 +116,7 @@ async fn serve_api(
     let server = server.with_refused(length_guard::refused(router.clone()));
     tracing::info!(address = %local(&listen, &listener), database = %database, "the Placement API is served");
     let outcome = tokio::select! {
-        served = server.serve(listener, router, stop) => served.map_err(ServeError::from),
+        end = server.serve(listener, router, stop) => end.map_err(ServeError::from),
         () = ledger.ended() => Err(ServeError::Ended),
         never = watch::tell(ledger.as_ref(), &component) => match never {},
     };

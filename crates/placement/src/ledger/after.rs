@@ -24,9 +24,9 @@ pub(super) struct Effects {
 impl Effects {
     /// What `changes` do to the providers of `facts`. `created` is the number of the new one.
     pub fn new(facts: &Facts, changes: &Changes, created: Option<ProviderId>, now: Timestamp) -> Self {
-        let changed =
+        let after =
             |(id, change): (&ProviderId, &ProviderChange)| Some((*id, changed(facts.providers.get(id)?, change, now)));
-        let mut states: BTreeMap<_, _> = changes.providers.iter().filter_map(changed).collect();
+        let mut states: BTreeMap<_, _> = changes.providers.iter().filter_map(after).collect();
         if let (Some(new), Some(id)) = (&changes.created, created) {
             states.insert(id, self::created(new, id, now));
         }

@@ -33,26 +33,26 @@ pub fn missing(found: Option<Found>, known: usize) -> Result<Range<usize>, Ledge
 mod tests {
     use super::*;
 
-    fn found(version: i64, oldest_binary: i64) -> Option<Found> {
-        Some(Found { version, oldest_binary })
+    fn found(version: i64, oldest_binary: i64) -> Found {
+        Found { version, oldest_binary }
     }
 
     #[test]
     fn an_empty_database_gets_all_migrations_and_an_old_one_the_rest() {
         assert_eq!(missing(None, 3).unwrap(), 0..3);
-        assert_eq!(missing(found(2, BINARY), 3).unwrap(), 2..3);
-        assert_eq!(missing(found(3, BINARY), 3).unwrap(), 3..3);
+        assert_eq!(missing(Some(found(2, BINARY)), 3).unwrap(), 2..3);
+        assert_eq!(missing(Some(found(3, BINARY)), 3).unwrap(), 3..3);
     }
 
     #[test]
     fn a_newer_schema_is_used_as_long_as_it_suits_this_binary() {
-        assert_eq!(missing(found(9, BINARY), 3).unwrap(), 3..3);
-        let text = missing(found(9, BINARY + 1), 3).unwrap_err().to_string();
+        assert_eq!(missing(Some(found(9, BINARY)), 3).unwrap(), 3..3);
+        let text = missing(Some(found(9, BINARY + 1)), 3).unwrap_err().to_string();
         assert!(text.contains("start a newer berth"), "{text}");
     }
 
     #[test]
     fn a_version_that_is_none_is_refused() {
-        assert!(matches!(missing(found(-1, BINARY), 3), Err(LedgerError::NotOurs { .. })));
+        assert!(matches!(missing(Some(found(-1, BINARY)), 3), Err(LedgerError::NotOurs { .. })));
     }
 }

@@ -97,14 +97,22 @@ fn set_names(model: &mut Model, names: &CustomNames) {
         .filter(|(name, known)| known.is_custom && gone(name))
         .map(|(name, _)| name.clone())
         .collect();
-    classes.iter().for_each(|name| model.remove_class(name));
+    for name in &classes {
+        model.remove_class(name);
+    }
     let traits: Vec<TraitName> = model
         .all_traits()
         .into_iter()
         .filter(|(name, known, _)| known.is_custom && !names.traits.contains_key(*name))
         .map(|(name, ..)| name.clone())
         .collect();
-    traits.iter().for_each(|name| model.remove_trait(name));
-    names.classes.iter().for_each(|class| model.put_class(&class.name, class.number, class.modified));
-    names.traits.iter().for_each(|(name, created_at)| model.put_trait(name, *created_at));
+    for name in &traits {
+        model.remove_trait(name);
+    }
+    for class in &names.classes {
+        model.put_class(&class.name, class.number, class.modified);
+    }
+    for (name, created_at) in &names.traits {
+        model.put_trait(name, *created_at);
+    }
 }

@@ -146,14 +146,14 @@ impl SqliteLedger {
 impl SqliteLedger {
     /// A state of the database that does not change any more, and the model that it has to be.
     async fn compared(&self) -> Result<Vec<String>, Trouble> {
-        let (shelf, readers) = (self.shelf.clone(), self.readers.clone());
+        let (models, readers) = (self.shelf.clone(), self.readers.clone());
         let Some(readers) = readers else {
-            return self.ask_writer(move |connection| differences(connection, shelf.snapshot().as_deref())).await;
+            return self.ask_writer(move |connection| differences(connection, models.snapshot().as_deref())).await;
         };
         let begun = self.ask_writer(move |_| {
             // Nobody commits while the writer does this.
             let connection = readers.begun()?;
-            Ok((connection, shelf.snapshot()))
+            Ok((connection, models.snapshot()))
         });
         let (connection, model) = begun.await?;
         let compared = tokio::task::spawn_blocking(move || differences(&connection, model.as_deref()));

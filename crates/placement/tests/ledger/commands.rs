@@ -150,7 +150,9 @@ pub fn with_right_generation(command: Command, state: &MemoryState) -> Command {
             Command::SetAggregates { generation: Some(actual(&provider)), provider, aggregates }
         }
         Command::Reshape { mut inventories, allocations } => {
-            inventories.iter_mut().for_each(|new| new.generation = actual(&new.provider));
+            for new in &mut inventories {
+                new.generation = actual(&new.provider);
+            }
             Command::Reshape { inventories, allocations }
         }
         other => other,

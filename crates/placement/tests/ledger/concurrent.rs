@@ -55,7 +55,7 @@ fn step(writer: usize, at: usize) -> Command {
     let both = [(one, &[("VCPU", amount)][..]), (other, &[("VCPU", amount), ("DISK_GB", 1)][..])];
     let both = if one == other { &both[..1] } else { &both[..] };
     match at % 8 {
-        0 | 1 | 2 => Command::SetAllocations(claim(&own, both)),
+        0..=2 => Command::SetAllocations(claim(&own, both)),
         3 => Command::SetManyAllocations(vec![claim(&shared, both), claim(&own, &[])]),
         4 => Command::SetManyAllocations(vec![claim(&own, both), claim(&shared, &[(other, &[("DISK_GB", 2)])])]),
         5 => Command::DeleteAllocations { consumer: Key::new(&shared) },

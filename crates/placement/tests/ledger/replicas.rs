@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use berth_placement::ledger::{Ledger, LedgerError, postgres::PostgresLedger};
+use berth_placement::ledger::{LedgerError, postgres::PostgresLedger};
 use berth_placement_model::{Command, Key};
 use sqlx::{Connection as _, Executor as _, PgConnection};
 

@@ -105,7 +105,7 @@ async fn claim(
     let query = query.bind(new.kinds).bind(old.uuids).bind(old.generations).bind(old.projects).bind(old.users);
     let query = query.bind(old.kinds).bind(amounts.consumers).bind(amounts.providers).bind(amounts.classes);
     let query = query.bind(amounts.used).bind(now);
-    let query = query.bind(&used.providers).bind(&used.classes).bind(&used.used).bind(&used.was);
+    let query = query.bind(&used.providers).bind(&used.classes).bind(&used.amounts).bind(&used.was);
     let query = query.bind(&raised.ids).bind(&raised.generations).bind(&raised.was).bind(touched);
     let row = query.fetch_one(connection).await?;
     let counted = |rows: i64, expected: usize| usize::try_from(rows) == Ok(expected);
@@ -163,7 +163,7 @@ impl<'a> Amounts<'a> {
 struct Used<'a> {
     providers: Vec<i64>,
     classes: Vec<&'a str>,
-    used: Vec<i64>,
+    amounts: Vec<i64>,
     was: Vec<i64>,
 }
 
@@ -176,7 +176,7 @@ impl<'a> Used<'a> {
                 let was = before.and_then(|before| before.inventories.get(class)).map_or(0, |held| held.used);
                 columns.providers.push(id.0);
                 columns.classes.push(class.as_str());
-                columns.used.push(integer(*used));
+                columns.amounts.push(integer(*used));
                 columns.was.push(integer(was));
             }
         }

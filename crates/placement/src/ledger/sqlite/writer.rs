@@ -114,19 +114,18 @@ impl Writer {
         // Whoever has gone does not want it done any more.
         let batch: Vec<_> = batch.into_iter().filter(|write| !write.answer.is_closed()).collect();
         let now = times::rounded(self.clock.now());
-        let (shelf, runtime) = (self.shelf.clone(), self.runtime.clone());
+        let (models, runtime) = (self.shelf.clone(), self.runtime.clone());
         let publishing;
         let answers = match self.attempt(&batch, now) {
             Err(trouble) => vec![Err(trouble); batch.len()],
             Ok(Attempt { transaction, answers, news }) => {
-                publishing = runtime.block_on(shelf.begin());
-                match transaction.commit() {
-                    Err(error) => vec![Err(at_commit(&error)); batch.len()],
-                    Ok(()) => {
-                        shelf.change(news);
-                        drop(publishing);
-                        answers
-                    }
+                publishing = runtime.block_on(models.begin());
+                if let Err(error) = transaction.commit() {
+                    vec![Err(at_commit(&error)); batch.len()]
+                } else {
+                    models.change(news);
+                    drop(publishing);
+                    answers
                 }
             }
         };
@@ -195,7 +194,9 @@ fn done(connection: &Connection, command: &Command, now: Timestamp, news: &mut N
     let effects = Effects::new(&facts, &changes, created, now);
     let provider = effects.provider(command, &facts).map(Arc::new);
     effects.publish(depth, news);
-    more.into_iter().for_each(|(id, change)| news.add(id, change));
+    for (id, change) in more {
+        news.add(id, change);
+    }
     if !(changes.classes.is_empty() && changes.traits.is_empty()) {
         news.names = Some(contents::custom_names(connection)?);
     }
@@ -242,11 +243,9 @@ pub(super) fn unavailable(error: &rusqlite::Error) -> Trouble {
 /// A full disk ends a commit before its last page; after other failures that page may be on the disk, where the next start
 /// would find it.
 fn at_commit(error: &rusqlite::Error) -> Trouble {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull | ErrorCode::DatabaseBusy) => unavailable(error),
-        _ => {
-            tracing::error!(%error, "a commit has failed");
-            Trouble::Unknown(error.to_string())
-        }
+    if let Some(ErrorCode::DiskFull | ErrorCode::DatabaseBusy) = error.sqlite_error_code() {
+        return unavailable(error);
     }
+    tracing::error!(%error, "a commit has failed");
+    Trouble::Unknown(error.to_string())
 }
