@@ -47,7 +47,7 @@ impl Process {
         };
         let exists = move |key: &ObjectKey| woken.get(key).is_some();
         let (stop, counted) = (self.scene.stop.clone(), self.scene.counted.controllers.clone());
-        tokio::spawn(run(ControllerOptions::new("pipeline"), queue, exists, stop, counted, look));
+        tokio::spawn(run(ControllerOptions::new("pipeline"), queue, exists, stop, counted, look, None));
     }
 
     fn create(&self, name: &str, filters: &[&str]) {
