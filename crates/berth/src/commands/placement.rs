@@ -59,7 +59,7 @@ pub(super) fn run(arguments: &PlacementArguments) -> Result<(), Error> {
         Some(PlacementCommand::Check) => {
             let configuration = config::load(&files, false)?.configuration;
             let listen = arguments.metrics_listen.as_ref().unwrap_or(&configuration.placement.metrics_listen);
-            let address = Address::from_flag(listen)?.ok_or_else(|| no_metrics_listen())?;
+            let address = Address::from_flag(listen)?.ok_or_else(no_metrics_listen)?;
             blocking(check(address))
         }
     }
@@ -140,12 +140,12 @@ async fn check(address: Address) -> Result<(), Error> {
     if let Some(why) = answer.get("error").and_then(Value::as_str) {
         return Err(Error::Wrong(why.to_owned()));
     }
-    let lines: Vec<&str> =
-        answer.get("differences").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let differences = answer.get("differences").and_then(Value::as_array);
+    let lines: Vec<&str> = differences.into_iter().flatten().filter_map(Value::as_str).collect();
     if lines.is_empty() {
         return output::print("The model and the database agree.\n");
     }
-    output::print(&lines.iter().map(|line| format!("{line}\n")).collect::<String>())?;
+    output::print(&(lines.join("\n") + "\n"))?;
     Err(Error::Wrong(counted(lines.len(), "difference")))
 }
 

@@ -82,7 +82,7 @@ async fn claim(client: usize, servers: Vec<SocketAddr>) -> BTreeMap<String, BTre
             let body = json!({ "allocations": allocations, "project_id": "p", "user_id": "u" });
             request(server, "PUT", &path, &body).await
         };
-        let new = (!deletes).then(|| (at, amount));
+        let new = (!deletes).then_some((at, amount));
         match answer.map(|answer| (answer.status, answer.body)) {
             Some((204, _)) => *may = BTreeSet::from([new]),
             // Refused: nothing has changed, and for a deletion there was nothing.

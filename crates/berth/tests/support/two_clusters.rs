@@ -24,7 +24,7 @@ use super::{
     operator::Operator,
     seen::{Seen, ready},
     waiting::{none, so, until},
-    world::{GRACE, QUIET, World, client, grant, keys, prepare},
+    world::{GRACE, QUIET, STAGES, World, client, grant, keys, prepare},
 };
 
 /// What the operator calls itself to both API servers.
@@ -38,7 +38,8 @@ const OF_ZONES: [&str; 4] = [
     "kvm.cloud.sap/v1/Hypervisor",
 ];
 
-static REMOTE: OnceCell<Mutex<ControlPlane>> = OnceCell::const_new();
+/// One for each home, whose account it trusts.
+static REMOTES: [OnceCell<Mutex<ControlPlane>>; STAGES] = [const { OnceCell::const_new() }; STAGES];
 
 /// One of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +81,7 @@ impl TwoClusters {
     /// Two empty clouds, and nobody who looks after them.
     pub async fn without_operator() -> Self {
         let home = World::without_operator().await;
-        let remote = REMOTE.get_or_init(async || Mutex::new(second(&home).await));
+        let remote = REMOTES[home.stage()].get_or_init(async || Mutex::new(second(&home).await));
         let mut remote = remote.await.lock().await;
         let cloud = Cloud::new(client(&remote).await);
         if cloud.see().await.is_err() {

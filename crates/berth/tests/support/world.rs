@@ -47,12 +47,14 @@ const TELLING: [&str; 6] = [
 ];
 
 /// So many stories are told at the same time.
-const STAGES: usize = 2;
+pub const STAGES: usize = 2;
 
 static SHARED: [OnceCell<Mutex<Shared>>; STAGES] = [const { OnceCell::const_new() }; STAGES];
 
 /// What stories share, one after the other. It ends with the process.
 struct Shared {
+    /// Its number, below [`STAGES`].
+    stage: usize,
     control_plane: ControlPlane,
     /// Of the account that the manifests in `config/rbac` make.
     account: PathBuf,
@@ -108,6 +110,11 @@ impl World {
         cloud.clear().await;
         cloud.publish_usual_flavor_groups().await;
         Self { cloud, operator: None, kubeconfig: shared.account.clone(), config: None, shared }
+    }
+
+    /// Which of the control planes this is, below [`STAGES`].
+    pub fn stage(&self) -> usize {
+        self.shared.stage
     }
 
     /// Starts the operator.
@@ -387,9 +394,9 @@ impl World {
 impl Shared {
     /// One that nobody uses. It is started when there are fewer than may be, and waited for otherwise.
     async fn free() -> MutexGuard<'static, Self> {
-        for stage in &SHARED {
+        for (number, stage) in SHARED.iter().enumerate() {
             let Some(started) = stage.get() else {
-                return stage.get_or_init(async || Mutex::new(Self::new().await)).await.lock().await;
+                return stage.get_or_init(async || Mutex::new(Self::new(number).await)).await.lock().await;
             };
             if let Ok(free) = started.try_lock() {
                 return free;
@@ -399,11 +406,11 @@ impl Shared {
         select_all(started).await.0
     }
 
-    async fn new() -> Self {
+    async fn new(stage: usize) -> Self {
         let control_plane = ControlPlane::start().await.unwrap();
         prepare(&control_plane).await;
         let account = control_plane.service_account("berth-system", "berth").await.unwrap();
-        Self { control_plane, account, config: configuration(&keys("berth", GRACE)) }
+        Self { stage, control_plane, account, config: configuration(&keys("berth", GRACE)) }
     }
 }
 
