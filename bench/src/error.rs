@@ -78,6 +78,9 @@ pub enum Error {
         /// What was planned instead; nothing when there was no plan.
         outcome: Option<(usize, usize)>,
     },
+    /// The figures of the Placement API.
+    #[error(transparent)]
+    Placement(#[from] crate::placement::error::Error),
     /// There was nothing to write.
     #[error("the operator wrote {writes} times, and there was nothing to write")]
     Wrote {

@@ -10,6 +10,7 @@ mod floor;
 mod machine;
 mod operator;
 mod pairs;
+mod placement;
 mod plane;
 mod planner;
 mod proc;
@@ -70,6 +71,8 @@ enum Part {
     Scale,
     /// Row e: restart and take-over.
     Restart,
+    /// Rows f to i: the Placement API beside Placement itself.
+    Placement,
     /// Row a by itself.
     Many,
     /// Row b by itself.
@@ -133,7 +136,8 @@ async fn figures(only: &[Part], size: Size) -> Result<(), Error> {
 }
 
 impl Part {
-    const ALL: [Self; 5] = [Self::Scheduler, Self::Planner, Self::Floor, Self::Scale, Self::Restart];
+    const ALL: [Self; 6] =
+        [Self::Scheduler, Self::Planner, Self::Floor, Self::Scale, Self::Restart, Self::Placement];
 
     async fn measure(self, size: Size) -> Result<Vec<Row>, Error> {
         match self {
@@ -142,6 +146,7 @@ impl Part {
             Self::Floor => floor::measure(size).await,
             Self::Scale => scale::measure(size).await,
             Self::Restart => restart::measure(size).await,
+            Self::Placement => placement::measure(size).await,
             Self::Many => Ok(vec![floor::many::measure(size).await?]),
             Self::One => Ok(vec![floor::one::measure(size).await?]),
         }

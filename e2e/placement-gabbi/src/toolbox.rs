@@ -29,11 +29,17 @@ pub struct Toolbox {
 impl Toolbox {
     /// The environment as it is found in the cache, or else made, which takes a minute once.
     pub async fn obtain() -> Result<Self, Error> {
+        Self::obtain_with("").await
+    }
+
+    /// The same with more packages, one a line with its version, in an environment of its own.
+    pub async fn obtain_with(more: &str) -> Result<Self, Error> {
+        let requirements = format!("{REQUIREMENTS}{more}");
         let home = Environment::of_process().cache_home.ok_or(Error::NoCacheFolder)?;
         let cache = home.join("berth").join("placement-gabbi");
-        let folder = cache.join(name_of(REQUIREMENTS));
+        let folder = cache.join(name_of(&requirements));
         if !works(&folder).await {
-            make(&cache, &folder).await?;
+            make(&cache, &folder, &requirements).await?;
         }
         Ok(Self { python: python(&folder) })
     }
@@ -75,7 +81,7 @@ async fn works(folder: &Path) -> bool {
     command.output().await.is_ok_and(|output| output.status.success())
 }
 
-async fn make(cache: &Path, folder: &Path) -> Result<(), Error> {
+async fn make(cache: &Path, folder: &Path, requirements: &str) -> Result<(), Error> {
     fs::create_dir_all(cache).map_err(Error::path("create the folder", cache))?;
     let _lock = lock(&cache.join("lock")).await?;
     if works(folder).await {
@@ -85,7 +91,7 @@ async fn make(cache: &Path, folder: &Path) -> Result<(), Error> {
     remove_abandoned(cache);
     let workshop = tempfile::Builder::new().prefix(WORKSHOP_PREFIX).tempdir_in(cache);
     let workshop = workshop.map_err(Error::path("create a folder in", cache))?;
-    install(workshop.path()).await?;
+    install(workshop.path(), requirements).await?;
     if folder.exists() {
         // It was made with a Python that has gone since.
         fs::remove_dir_all(folder).map_err(Error::path("remove", folder))?;
@@ -115,11 +121,11 @@ fn remove_abandoned(cache: &Path) {
     }
 }
 
-async fn install(folder: &Path) -> Result<(), Error> {
+async fn install(folder: &Path, packages: &str) -> Result<(), Error> {
     let mut venv = Command::new("python3");
     run(venv.args(["-m", "venv"]).arg(folder)).await?;
     let requirements = folder.join("requirements.txt");
-    fs::write(&requirements, REQUIREMENTS).map_err(Error::path("write", &requirements))?;
+    fs::write(&requirements, packages).map_err(Error::path("write", &requirements))?;
     let mut pip = Command::new(python(folder));
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--requirement"]);
     run(pip.arg(&requirements)).await

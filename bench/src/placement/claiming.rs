@@ -1,0 +1,109 @@
+//! How fast claims are acknowledged, by eight writers at once; and writers at a given pace, for whoever measures what they
+//! cost others.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::cloud::Cloud;
+use super::error::Error;
+use super::guests::{Became, Guests, check};
+use super::load::joined;
+use crate::times::Times;
+
+const WRITERS: u64 = 8;
+
+/// One server in one round.
+#[derive(Clone, Debug)]
+pub struct Claimed {
+    /// Of acknowledged claims, with repetitions.
+    pub times: Times,
+    /// Acknowledged claims per second.
+    pub rate: f64,
+    /// How often a claim was repeated because somebody else was faster.
+    pub repeated: u64,
+}
+
+/// Claims for so long, looks into the ledger, and takes everything back.
+pub fn claim(address: SocketAddr, cloud: &Cloud, round: usize, time: Duration) -> Result<Claimed, Error> {
+    let project = format!("claiming-{round}");
+    let begun = Instant::now();
+    let project = project.as_str();
+    let results: Vec<Result<(Guests, Times), Error>> = thread::scope(|scope| {
+        let start = |writer| {
+            let guests = Guests::new(address, cloud, project, writer);
+            scope.spawn(move || write(guests, begun, time))
+        };
+        let threads: Vec<_> = (0..WRITERS).map(start).collect();
+        threads.into_iter().map(joined).collect()
+    });
+    let took = begun.elapsed().as_secs_f64();
+    let (mut guests, mut times) = (Vec::new(), Times::default());
+    for result in results {
+        let (of_one, its) = result?;
+        guests.push(of_one);
+        times.append(its);
+    }
+    check(address, project, guests.iter().map(Guests::cores).sum())?;
+    let repeated = guests.iter().map(|guests| guests.repeated).sum();
+    leave(guests)?;
+    check(address, project, 0)?;
+    let count = f64::from(u32::try_from(times.len()).unwrap_or(u32::MAX));
+    Ok(Claimed { times, rate: count / took, repeated })
+}
+
+fn write(mut guests: Guests, begun: Instant, time: Duration) -> Result<(Guests, Times), Error> {
+    let mut times = Times::default();
+    while begun.elapsed() < time {
+        let (became, took) = guests.come()?;
+        if became == Became::Acknowledged {
+            times.add(took);
+        }
+    }
+    Ok((guests, times))
+}
+
+fn leave(guests: Vec<Guests>) -> Result<(), Error> {
+    let results: Vec<Result<(), Error>> = thread::scope(|scope| {
+        let threads: Vec<_> = guests.into_iter().map(|mut of_one| scope.spawn(move || of_one.go(0))).collect();
+        threads.into_iter().map(joined).collect()
+    });
+    results.into_iter().collect()
+}
+
+/// Does something while guests come at this pace, and go again.
+pub fn beside<T>(
+    address: SocketAddr,
+    cloud: &Cloud,
+    per_second: u32,
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let writer = |number| {
+            let (guests, done) = (Guests::new(address, cloud, "beside", 1000 + number), &done);
+            scope.spawn(move || pace(guests, per_second / 2, done))
+        };
+        let writers = [0, 1].map(writer);
+        let outcome = work();
+        done.store(true, Ordering::Relaxed);
+        let paces: Result<Vec<()>, Error> = writers.into_iter().map(joined).collect();
+        paces?;
+        outcome
+    })
+}
+
+/// Half of the writes are claims, half take one back; a writer that is late does not wait.
+fn pace(mut guests: Guests, per_second: u32, done: &AtomicBool) -> Result<(), Error> {
+    const STAY: usize = 100;
+    let each = Duration::from_secs(1) / per_second.max(1);
+    let mut next = Instant::now();
+    while !done.load(Ordering::Relaxed) {
+        guests.come()?;
+        guests.go(STAY)?;
+        next += each;
+        thread::sleep(next.saturating_duration_since(Instant::now()));
+    }
+    guests.go(0)
+}

@@ -1,0 +1,182 @@
+//! The Placement API beside Placement itself: the same clouds, the same questions, in turn. It decides what there is to
+//! reach; how it is measured is in one file each.
+
+mod answers;
+mod bodies;
+mod claiming;
+mod cloud;
+pub mod error;
+mod guests;
+mod http;
+mod load;
+mod peer_rows;
+mod questions;
+mod reading;
+mod scene;
+mod servers;
+mod still;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use self::cloud::{Cloud, Shape};
+use self::questions::Question;
+use self::scene::{Scene, limited};
+use self::servers::Store;
+use crate::error::Error;
+use crate::pairs::ratio;
+use crate::table::{Goal, Row};
+use crate::{Size, pairs};
+
+/// Who is on every second host from the start.
+const RESIDENTS: u64 = 2;
+/// The same for the figure of the start: 100,000 consumers on 10,000 hosts.
+const MANY_RESIDENTS: u64 = 20;
+/// Foreign writes per second: half are claims, half take one back.
+const FOREIGN: u32 = 500;
+/// How much slower a question may be beside them.
+const SLOWER: f64 = 1.5;
+/// How often a server that does nothing may be as fast.
+const TIMES_STILL: f64 = 3.0;
+/// From the start to the first answer.
+const START: Duration = Duration::from_secs(1);
+
+/// Measures everything.
+pub async fn measure(size: Size) -> Result<Vec<Row>, Error> {
+    let binary = binary()?;
+    let mut rows = Vec::new();
+    for store in [Store::Sqlite, Store::Postgres] {
+        for hosts in size.pick(&[1_000, 10_000][..], &[100][..]) {
+            rows.push(candidates(&binary, store, *hosts, size).await?);
+        }
+        rows.push(claims(&binary, store, size.pick(1_000, 100), size).await?);
+    }
+    rows.push(start(&binary, size.pick(10_000, 100)).await?);
+    Ok(rows)
+}
+
+/// Beside this program, where `make bench` builds it.
+fn binary() -> Result<PathBuf, Error> {
+    let own = std::env::current_exe().map_err(Error::system("find this program"))?;
+    let program = own.with_file_name("berth");
+    if program.exists() { Ok(program) } else { Err(Error::NoOperator { program }) }
+}
+
+async fn candidates(binary: &Path, store: Store, hosts: u64, size: Size) -> Result<Row, Error> {
+    let mut goals = Vec::new();
+    for shape in Shape::ALL {
+        let scene = Scene::build(binary, store, Cloud { shape, hosts, residents: RESIDENTS }).await?;
+        for question in Question::ALL.into_iter().filter(|question| question.shape() == shape) {
+            goals.extend(of_question(&scene, question, store, size).await?);
+        }
+    }
+    let what = format!("GET /allocation_candidates, {hosts} hosts, {}, beside Placement", store.name());
+    Ok(Row { letter: if hosts > 1_000 { 'g' } else { 'f' }, what, goals })
+}
+
+async fn of_question(scene: &Scene, question: Question, store: Store, size: Size) -> Result<Vec<Goal>, Error> {
+    let (read, candidates) = scene.read(question, size).await?;
+    let ours = pairs::median(read.iter().map(|pair| milliseconds(pair.operator.times.median())));
+    let theirs = pairs::median(read.iter().map(|pair| milliseconds(pair.floor.times.median())));
+    let faster = 1.0 / ratio(&read, |read| read.times.median().as_secs_f64());
+    let more = ratio(&read, |read| read.rate);
+    let (name, (least_p50, least_rate)) = (question.name(), least(question, store, scene.cloud.hosts));
+    let count = limited(candidates);
+    let mut goals = vec![
+        Goal::wanted(
+            format!("{name}, {count} candidates: p50 {least_p50} times faster"),
+            format!("{faster:.0} times ({ours:.2} ms to {theirs:.1} ms)"),
+            faster >= least_p50,
+        ),
+        Goal::wanted(
+            format!("{name}: {least_rate} times the requests per second of 8 connections"),
+            format!("{more:.0} times"),
+            more >= least_rate,
+        ),
+    ];
+    goals.extend(of_ours(scene, question, size)?);
+    Ok(goals)
+}
+
+/// What is asked of ours alone.
+fn of_ours(scene: &Scene, question: Question, size: Size) -> Result<[Goal; 2], Error> {
+    let name = question.name();
+    let (quiet, busy) = scene.beside(question, FOREIGN, size)?;
+    let still = scene.still(question, size)?;
+    let of = |times: Duration, base: Duration| times.as_secs_f64() / base.as_secs_f64();
+    let (slower, over) = (of(busy, quiet), of(quiet, still));
+    Ok([
+        Goal::wanted(
+            format!("{name} beside {FOREIGN} writes per second: p50 at most {SLOWER} times that of quiet"),
+            format!("{slower:.2} times ({:.2} ms)", milliseconds(busy)),
+            slower <= SLOWER,
+        ),
+        Goal::wanted(
+            format!("{name}: p50 at most {TIMES_STILL} times a server that only sends the bytes"),
+            format!("{over:.2} times ({:.2} ms)", milliseconds(still)),
+            over <= TIMES_STILL,
+        ),
+    ])
+}
+
+/// How many times Placement is to be reached: for the median, and for requests per second.
+fn least(question: Question, store: Store, hosts: u64) -> (f64, f64) {
+    match (hosts > 1_000, question, store) {
+        (true, Question::Traits, _) => (1000.0, 1000.0),
+        (true, Question::MemberOf, _) => (300.0, 300.0),
+        (true, ..) => (3000.0, 3000.0),
+        (false, Question::Traits, Store::Postgres) => (150.0, 200.0),
+        (false, Question::MemberOf, Store::Postgres) => (125.0, 200.0),
+        (false, ..) => (200.0, 200.0),
+    }
+}
+
+async fn claims(binary: &Path, store: Store, hosts: u64, size: Size) -> Result<Row, Error> {
+    let mut goals = Vec::new();
+    for shape in Shape::ALL {
+        let scene = Scene::build(binary, store, Cloud { shape, hosts, residents: RESIDENTS }).await?;
+        let claimed = scene.claim(size).await?;
+        let least = match (store, shape) {
+            (Store::Sqlite, _) => 50.0,
+            (Store::Postgres, Shape::Nested) => 30.0,
+            (Store::Postgres, _) => 35.0,
+        };
+        let more = ratio(&claimed, |claimed| claimed.rate);
+        let (ours, theirs) = (
+            pairs::median(claimed.iter().map(|pair| pair.operator.rate)),
+            pairs::median(claimed.iter().map(|pair| pair.floor.rate)),
+        );
+        let repeated: u64 = claimed.iter().map(|pair| pair.operator.repeated).sum();
+        goals.push(Goal::wanted(
+            format!("{}: {least} times the claims per second of 8 writers", shape.name()),
+            format!("{more:.1} times ({ours:.0} to {theirs:.0} per second; {repeated} repeated)"),
+            more >= least,
+        ));
+    }
+    let what = format!("PUT /allocations, {hosts} hosts, {}, beside Placement", store.name());
+    Ok(Row { letter: 'h', what, goals })
+}
+
+async fn start(binary: &Path, hosts: u64) -> Result<Row, Error> {
+    let mut goals = Vec::new();
+    for (shape, question, most) in [(Shape::Flat, Question::Plain, 96), (Shape::Nested, Question::Granular, 192)] {
+        let cloud = Cloud { shape, hosts, residents: MANY_RESIDENTS };
+        let mut scene = Scene::build(binary, Store::Sqlite, cloud).await?;
+        let (took, mebibytes) = scene.start(question).await?;
+        let name = shape.name();
+        goals.push(Goal::wanted(
+            format!("{name}: candidates within 1 s of the start"),
+            format!("{:.2} s", took.as_secs_f64()),
+            took <= START,
+        ));
+        let found = format!("{mebibytes} MiB");
+        goals.push(Goal::wanted(format!("{name}: at most {most} MiB"), found, mebibytes <= most));
+    }
+    let consumers = hosts / 2 * MANY_RESIDENTS;
+    let what = format!("start of `berth placement` with {hosts} hosts and about {consumers} consumers, SQLite");
+    Ok(Row { letter: 'i', what, goals })
+}
+
+fn milliseconds(took: Duration) -> f64 {
+    took.as_secs_f64() * 1e3
+}
