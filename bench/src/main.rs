@@ -136,8 +136,7 @@ async fn figures(only: &[Part], size: Size) -> Result<(), Error> {
 }
 
 impl Part {
-    const ALL: [Self; 6] =
-        [Self::Scheduler, Self::Planner, Self::Floor, Self::Scale, Self::Restart, Self::Placement];
+    const ALL: [Self; 6] = [Self::Scheduler, Self::Planner, Self::Floor, Self::Scale, Self::Restart, Self::Placement];
 
     async fn measure(self, size: Size) -> Result<Vec<Row>, Error> {
         match self {

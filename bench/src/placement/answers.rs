@@ -1,7 +1,7 @@
 //! Whether two servers say the same of one cloud. Without a limit both must name the same candidates, as often; with one,
 //! as many as there may be, each of them among all, and summaries of exactly the trees that they are in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -107,15 +107,19 @@ fn limit_difference(limited: &Said, all: &Said, limit: usize) -> Option<String> 
     if let Some((candidate, _)) = limited.candidates.iter().find(unknown) {
         return Some(format!("without the limit there is no {candidate}"));
     }
-    let roots = |said: &Said| -> BTreeMap<String, Value> {
-        let named = |provider: &String| said.candidates.keys().any(|candidate| candidate.contains(provider.as_str()));
-        let root = |summary: &Value| summary["root_provider_uuid"].clone();
-        said.summaries.iter().filter(|(key, _)| named(key)).map(|(_, summary)| (root(summary).to_string(), root(summary))).collect()
-    };
-    let wanted = roots(limited);
-    let of_wanted = |summary: &Value| wanted.contains_key(&summary["root_provider_uuid"].to_string());
+    let root = |provider: &String| all.summaries.get(provider).map(|summary| summary["root_provider_uuid"].to_string());
+    let wanted: BTreeSet<String> =
+        limited.candidates.keys().flat_map(|candidate| providers(candidate)).filter_map(|one| root(&one)).collect();
+    let of_wanted = |summary: &Value| wanted.contains(&summary["root_provider_uuid"].to_string());
     let expected = all.summaries.iter().filter(|(_, summary)| of_wanted(summary)).count();
-    (limited.summaries.len() != expected).then(|| format!("{} summaries instead of {expected}", limited.summaries.len()))
+    (limited.summaries.len() != expected)
+        .then(|| format!("{} summaries instead of {expected}", limited.summaries.len()))
+}
+
+/// Who is in the allocations of a candidate.
+fn providers(candidate: &str) -> Vec<String> {
+    let candidate: Value = serde_json::from_str(candidate).unwrap_or_default();
+    candidate["allocations"].as_object().map(|of| of.keys().cloned().collect()).unwrap_or_default()
 }
 
 #[cfg(test)]

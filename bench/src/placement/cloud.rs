@@ -190,7 +190,7 @@ impl Cloud {
 
     /// Who is on a host from the start.
     pub fn residents(&self, host: u64) -> Vec<Claim> {
-        let occupied = drawn(host ^ 0x00C0_FFEE) % 2 == 0;
+        let occupied = drawn(host ^ 0x00C0_FFEE).is_multiple_of(2);
         let residents = if occupied { 0..self.residents } else { 0..0 };
         residents.map(|number| self.claim(key(Of::Resident, host * 100 + number), host, number % 2, RESIDENT)).collect()
     }
@@ -221,8 +221,8 @@ fn compute(parts: u64) -> Vec<Inventory> {
 fn traits(host: u64) -> Vec<&'static str> {
     let number = drawn(host);
     let mut traits = COMMON.to_vec();
-    traits.extend((number % 2 == 0).then_some(FAST));
-    traits.extend(((number >> 8) % 10 == 0).then_some(OUT_OF_SERVICE));
+    traits.extend((number.is_multiple_of(2)).then_some(FAST));
+    traits.extend(((number >> 8).is_multiple_of(10)).then_some(OUT_OF_SERVICE));
     traits
 }
 

@@ -63,14 +63,17 @@ impl Rows {
         self.roots.insert(provider.key.clone(), (id, root));
         let generation = 1 + usize::from(!provider.traits.is_empty()) + usize::from(provider.aggregate.is_some());
         let parent = parent.map_or_else(|| "\\N".to_owned(), |(parent, _)| parent.to_string());
-        self.providers.push(row([NOW, NOW], [
-            id.to_string(),
-            provider.key.clone(),
-            provider.name.clone(),
-            generation.to_string(),
-            root.to_string(),
-            parent,
-        ]));
+        self.providers.push(row(
+            [NOW, NOW],
+            [
+                id.to_string(),
+                provider.key.clone(),
+                provider.name.clone(),
+                generation.to_string(),
+                root.to_string(),
+                parent,
+            ],
+        ));
         for inventory in &provider.inventories {
             let (total, one) = (inventory.total.to_string(), "1".to_owned());
             let (class, ratio) = (class(inventory.class)?, format!("{:?}", inventory.ratio));
@@ -144,7 +147,7 @@ fn row<const TIMES: usize, const VALUES: usize>(times: [&str; TIMES], values: [S
     times.into_iter().map(str::to_owned).chain(values).collect()
 }
 
-fn lines(rows: &Vec<Vec<String>>) -> String {
+fn lines(rows: &[Vec<String>]) -> String {
     rows.iter().map(|row| row.join("\t") + "\n").collect()
 }
 

@@ -32,24 +32,17 @@ pub struct Read {
     pub times: Times,
     /// Queries per second over eight connections.
     pub rate: f64,
-    /// Bytes of the last answer.
-    pub bytes: usize,
 }
 
 /// Asks for so long in each of the two ways.
 pub fn read(address: SocketAddr, cloud: &Cloud, question: Question, time: Duration) -> Result<Read, Error> {
-    let (times, bytes) = alone(address, cloud, question, time)?;
+    let (times, _) = alone(address, cloud, question, time)?;
     let rate = claiming::beside(address, cloud, WRITES_BESIDE, || together(address, question, time))?;
-    Ok(Read { times, rate, bytes })
+    Ok(Read { times, rate })
 }
 
 /// One connection for queries, another one for those who come and go.
-pub fn alone(
-    address: SocketAddr,
-    cloud: &Cloud,
-    question: Question,
-    time: Duration,
-) -> Result<(Times, usize), Error> {
+pub fn alone(address: SocketAddr, cloud: &Cloud, question: Question, time: Duration) -> Result<(Times, usize), Error> {
     let mut client = Client::new(address);
     let mut guests = Guests::new(address, cloud, "reading", 1);
     let (mut times, mut bytes, mut chance, begun) = (Times::default(), 0, drawn(1), Instant::now());

@@ -10,8 +10,7 @@ use super::error::Error;
 pub fn serve(body: &[u8]) -> Result<SocketAddr, Error> {
     let listener = TcpListener::bind("127.0.0.1:0").map_err(Error::system("listen"))?;
     let address = listener.local_addr().map_err(Error::system("listen"))?;
-    let head =
-        format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", body.len());
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", body.len());
     let answer = [head.as_bytes(), body].concat();
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
