@@ -6,6 +6,7 @@
 //! the same transaction. A **read** is a question to a model of all providers, which the ledger keeps as new as its last
 //! commit; that model holds [`ProviderState`]s and nothing else.
 
+mod after;
 pub mod candidates;
 pub mod changes;
 pub mod command;

@@ -8,11 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::{
-    Changes, ClassName, Command, Facts, Inventory, Key, Outcome, ProviderId, ProviderState, Refusal, TraitName, Wants,
-    changes::{ConsumerChange, NameChange, NewProvider, ProviderChange},
+    Changes, ClassName, Command, Facts, Key, Outcome, ProviderId, ProviderState, Refusal, TraitName, Wants,
+    changes::{ConsumerChange, NameChange},
     decide,
     facts::Consumer,
-    provider::Held,
 };
 
 /// Everything that Placement remembers.
@@ -112,11 +111,12 @@ impl MemoryState {
     /// Does what was decided, at this time.
     pub fn apply(&mut self, changes: Changes, now: Timestamp) {
         if let Some(created) = changes.created {
-            self.create(created, now);
+            let id = ProviderId(self.next_number());
+            self.providers.insert(id, created.created(id, now));
         }
         for (id, change) in changes.providers {
             if let Some(provider) = self.providers.get_mut(&id) {
-                change_provider(provider, change, now);
+                change.change(provider, now);
             }
         }
         if let Some(deleted) = changes.deleted {
@@ -139,24 +139,6 @@ impl MemoryState {
     fn next_number(&mut self) -> i64 {
         self.numbers += 1;
         self.numbers
-    }
-
-    fn create(&mut self, new: NewProvider, now: Timestamp) {
-        let id = ProviderId(self.next_number());
-        let provider = ProviderState {
-            id,
-            uuid: new.uuid,
-            name: new.name,
-            generation: 0,
-            parent: new.above.map(|(parent, _)| parent),
-            root: new.above.map_or(id, |(_, root)| root),
-            created_at: now,
-            updated_at: None,
-            inventories: BTreeMap::new(),
-            traits: BTreeSet::new(),
-            aggregates: Vec::new(),
-        };
-        self.providers.insert(id, provider);
     }
 
     fn change_class(&mut self, change: NameChange<ClassName>) {
@@ -203,37 +185,6 @@ impl MemoryState {
                 self.traits.insert(to);
             }
         }
-    }
-}
-
-fn change_provider(provider: &mut ProviderState, change: ProviderChange, now: Timestamp) {
-    provider.generation += change.raised;
-    provider.name = change.name.unwrap_or_else(|| std::mem::take(&mut provider.name));
-    provider.parent = change.parent.unwrap_or(provider.parent);
-    provider.root = change.root.unwrap_or(provider.root);
-    if change.touched {
-        provider.updated_at = Some(now);
-    }
-    for class in change.without {
-        provider.inventories.remove(&class);
-    }
-    for (class, inventory) in change.inventories {
-        let held = held(provider.inventories.get(&class), inventory, now);
-        provider.inventories.insert(class, held);
-    }
-    for (class, used) in change.used {
-        if let Some(held) = provider.inventories.get_mut(&class) {
-            held.used = used;
-        }
-    }
-    provider.traits = change.traits.unwrap_or_else(|| std::mem::take(&mut provider.traits));
-    provider.aggregates = change.aggregates.unwrap_or_else(|| std::mem::take(&mut provider.aggregates));
-}
-
-fn held(before: Option<&Held>, inventory: Inventory, now: Timestamp) -> Held {
-    match before {
-        Some(before) => Held { inventory, updated_at: Some(now), ..*before },
-        None => Held { inventory, used: 0, created_at: now, updated_at: None },
     }
 }
 
