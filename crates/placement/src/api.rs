@@ -1,6 +1,8 @@
 //! The Placement API of one process, put together: what remembers, who may what, and what the process bears. It
 //! decides how many requests run at once; what each does is up to `protocol` and `handlers`.
 
+mod seeds;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +12,8 @@ use berth_placement_model::question::GenerationOptions;
 use berth_telemetry::clock::{Clock, SystemClock};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
+
+pub use seeds::Seeds;
 
 use crate::ledger::Ledger;
 use crate::policy::Policies;
@@ -66,7 +70,8 @@ pub struct Api {
     pub(crate) cors: Option<Cors>,
     pub(crate) bounds: Bounds,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) generation: GenerationOptions,
+    generation: GenerationOptions,
+    seeds: Option<Seeds>,
     rounds: Arc<Semaphore>,
     turns: Arc<Semaphore>,
     shares: Arc<Semaphore>,
@@ -83,6 +88,7 @@ impl Api {
             bounds: Bounds::default(),
             clock: Arc::new(SystemClock),
             generation: GenerationOptions::default(),
+            seeds: None,
             rounds: Arc::new(Semaphore::new(0)),
             turns: Arc::new(Semaphore::new(0)),
             shares: Arc::new(Semaphore::new(0)),
@@ -111,6 +117,12 @@ impl Api {
         Self { generation, ..self }
     }
 
+    /// The same with candidates in an order that is drawn for each query.
+    #[must_use]
+    pub fn with_seeds(self, seeds: Option<Seeds>) -> Self {
+        Self { seeds, ..self }
+    }
+
     /// The same with another clock.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
@@ -137,6 +149,12 @@ impl Api {
     pub(crate) async fn share(&self, bytes: usize, until: Instant) -> Result<OwnedSemaphorePermit, Problem> {
         let shares = u32::try_from(bytes / SHARE + 1).unwrap_or(u32::MAX);
         self.acquire(&self.shares, shares, until, "too many large bodies at once").await
+    }
+
+    /// How the candidates of one query are generated.
+    pub(crate) fn generation(&self) -> GenerationOptions {
+        let drawn = self.seeds.as_ref().map(Seeds::draw);
+        GenerationOptions { shuffle: drawn.or(self.generation.shuffle), ..self.generation }
     }
 
     /// The right to generate candidates.

@@ -15,5 +15,6 @@ pub mod serve;
 mod shapes;
 
 pub use api::{Api, Bounds};
+pub use berth_placement_model::question::GenerationOptions;
 pub use ledger::Ledger;
 pub use policy::Policies;

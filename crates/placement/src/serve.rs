@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 pub use database::Database;
 
 use crate::{
-    Api, Policies,
+    Api, GenerationOptions, Policies,
+    api::Seeds,
     ledger::{Ledger, LedgerError, LedgerMetrics, Operated},
     protocol::{
         authentication::{Authentication, Off},
@@ -40,6 +41,10 @@ pub struct Settings {
     pub policies: Policies,
     /// Which pages of other sites may use the API.
     pub cors: Option<Cors>,
+    /// How candidates are generated.
+    pub generation: GenerationOptions,
+    /// Whether the order of hosts in them is drawn for each query.
+    pub randomize: bool,
 }
 
 /// Why a server does not start or go on.
@@ -102,12 +107,13 @@ async fn serve_api(
     (watched, component): (watch::Watched, berth_http::Component),
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
-    let Settings { listen, database, authentication, policies, cors, .. } = settings;
+    let Settings { listen, database, authentication, policies, cors, generation, randomize, .. } = settings;
     let listener = listen.listen().await?;
     let ledger: Arc<dyn Operated> = database.open(Arc::new(SystemClock), counted).await?;
     watched.set(ledger.clone());
     let authentication = authentication.unwrap_or_else(|| Arc::new(Off));
     let api = Api::new(ledger.clone() as Arc<dyn Ledger>, authentication, policies).with_cors(cors);
+    let api = api.with_generation(generation).with_seeds(randomize.then(Seeds::random));
     // The API bounds bodies and answers itself, with words of its own; what it has accepted it may finish.
     let longest = api.bounds().deadline + api.bounds().grace;
     let limits = Limits { answer: longest, drain: longest, ..Limits::default() }.with_body(api.bounds().body);

@@ -11,6 +11,8 @@ mod candidates;
 mod errors;
 #[path = "api/fuzz.rs"]
 mod fuzz;
+#[path = "api/generation.rs"]
+mod generation;
 #[path = "api/guard.rs"]
 mod guard;
 #[path = "api/policies.rs"]
