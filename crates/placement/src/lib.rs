@@ -4,6 +4,7 @@
 mod answer;
 pub mod api;
 mod bodies;
+pub mod differences;
 mod handlers;
 mod json;
 pub mod ledger;
