@@ -15,6 +15,8 @@ mod fuzz;
 mod generation;
 #[path = "api/guard.rs"]
 mod guard;
+#[path = "api/in_memory.rs"]
+mod in_memory;
 #[path = "api/policies.rs"]
 mod policies;
 #[path = "api/providers.rs"]
