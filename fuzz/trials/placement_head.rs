@@ -36,7 +36,10 @@ fn is_one_answer(text: &str) {
     assert!(head.split("\r\n").all(|line| !line.contains(['\r', '\n'])), "{text:?}");
     let length = head.split("\r\n").find_map(|line| line.strip_prefix("content-length: "));
     // What is no UTF-8 was replaced by something longer.
-    assert!(length.and_then(|length| length.parse().ok()).is_some_and(|length: usize| length <= body.len()), "{text:?}");
+    assert!(
+        length.and_then(|length| length.parse().ok()).is_some_and(|length: usize| length <= body.len()),
+        "{text:?}"
+    );
 }
 
 fn request(text: &str) -> Option<Request<Body>> {

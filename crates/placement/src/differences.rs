@@ -26,12 +26,7 @@ pub const DIFFERENCES: [Part; 5] = [
     ("Running it", RUNNING),
 ];
 
-const fn difference(
-    about: &'static str,
-    placement: &'static str,
-    here: &'static str,
-    why: &'static str,
-) -> Difference {
+const fn difference(about: &'static str, placement: &'static str, here: &'static str, why: &'static str) -> Difference {
     Difference { about, placement, here, why }
 }
 
@@ -74,24 +69,14 @@ const REQUESTS: &[Difference] = &[
         "503 with `Retry-After: 1`; a request has 30 s",
         "clients know that they may try again (D9)",
     ),
-    difference(
-        "Integers such as `1.0`",
-        "answered as they were sent",
-        "taken, and answered as `1`",
-        "51: 1.7",
-    ),
+    difference("Integers such as `1.0`", "answered as they were sent", "taken, and answered as `1`", "51: 1.7"),
     difference(
         "`limit=a&limit=1`",
         "500",
         "400: every value of a repeated parameter is checked",
         "defect (51: 19 no. 4)",
     ),
-    difference(
-        "Names with a line break at the end",
-        "`CUSTOM_A%0A` is a name",
-        "400",
-        "defect (51: 19 no. 16)",
-    ),
+    difference("Names with a line break at the end", "`CUSTOM_A%0A` is a name", "400", "defect (51: 19 no. 16)"),
     difference(
         "Spellings of UUIDs",
         "paths and aggregates are compared as text; list and candidates take different spellings in `in_tree`",
@@ -107,12 +92,7 @@ const REQUESTS: &[Difference] = &[
 ];
 
 const PROVIDERS: &[Difference] = &[
-    difference(
-        "Amounts beyond 64 bits in `resources`",
-        "500",
-        "never fit",
-        "defect (51: 19 no. 5)",
-    ),
+    difference("Amounts beyond 64 bits in `resources`", "500", "never fit", "defect (51: 19 no. 5)"),
     difference(
         "PUT of all inventories with a key that is no class name",
         "its record is not checked, 500 if it is malformed",
@@ -287,7 +267,10 @@ mod tests {
         let section = section.split("\n## ").next().unwrap();
         let shown = section.find("\n### ").map_or("", |at| &section[at..]);
         let tables = tables();
-        assert!(shown == tables, "the tables of \"Differences from Placement\" in docs/placement.md must be:\n{tables}");
+        assert!(
+            shown == tables,
+            "the tables of \"Differences from Placement\" in docs/placement.md must be:\n{tables}"
+        );
     }
 
     #[test]

@@ -71,13 +71,18 @@ async fn answered(
     let done = AssertUnwindSafe(done(api, parts, body, until, &mut version)).catch_unwind();
     let done = timeout_at(until + api.bounds.grace, done).await;
     let late = || Problem::unavailable(format!("no answer within {} s", api.bounds.deadline.as_secs()));
-    let broken = || Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "a defect of the server; its log has this request id");
-    let done = done.map_err(|_| late()).and_then(|done| done.unwrap_or_else(|_| Err(broken())));
+    let done = done.map_err(|_| late()).and_then(|done| done.unwrap_or_else(|_| Err(broken(id))));
     let response = match done {
         Ok(answer) => answer.response(version.unwrap_or(Version::OLDEST), api.clock.now()),
         Err(problem) => problem.answer(&Told { id, headers: &parts.headers, method: parts.method.as_str(), version }),
     };
     (version, response)
+}
+
+/// What is told of a handler that fell over; why is in the log, which the panic has written.
+fn broken(id: &RequestId) -> Problem {
+    tracing::error!(request.id = %id, "a defect: a request of the Placement API was not answered by its handler");
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "a defect of the server; its log has this request id")
 }
 
 async fn done(

@@ -182,7 +182,9 @@ mod tests {
     /// What the flags make of a configuration.
     fn generated(flags: &[&str], keys: Value) -> GenerationOptions {
         let all = [&["berth", "placement"], flags].concat();
-        let Command::Placement(arguments) = Arguments::try_parse_from(all).unwrap().command else { panic!("{flags:?}") };
+        let Command::Placement(arguments) = Arguments::try_parse_from(all).unwrap().command else {
+            panic!("{flags:?}")
+        };
         let values = json!({ "placement": keys });
         let loaded = config::decode(values.as_object().unwrap(), true).unwrap();
         let settings = settings(&arguments, &loaded.configuration).unwrap();
