@@ -100,7 +100,8 @@ impl World {
 
     fn of(state: MemoryState) -> Self {
         let ledger = Arc::new(InMemory { state: Mutex::new(state), ..InMemory::default() });
-        let generation = GenerationOptions { most_combinations: 20_000, most_requests: 2_000, ..Default::default() };
+        let generation =
+            GenerationOptions { most_combinations: 20_000, most_requests: 2_000, ..GenerationOptions::default() };
         let api = Api::new(ledger.clone(), Arc::new(NoAuth2), Policies::defaults(false));
         Self { router: api.with_cors(site()).with_generation(generation).router(), ledger }
     }

@@ -180,7 +180,7 @@ mod tests {
     use crate::args::{Arguments, Command};
 
     /// What the flags make of a configuration.
-    fn generated(flags: &[&str], keys: Value) -> GenerationOptions {
+    fn generated(flags: &[&str], keys: &Value) -> GenerationOptions {
         let all = [&["berth", "placement"], flags].concat();
         let Command::Placement(arguments) = Arguments::try_parse_from(all).unwrap().command else {
             panic!("{flags:?}")
@@ -195,25 +195,25 @@ mod tests {
     #[test]
     fn generation_is_as_flags_say_before_keys() {
         let usual = GenerationOptions::default();
-        assert_eq!(generated(&[], json!({})), usual);
+        assert_eq!(generated(&[], &json!({})), usual);
         let keys = json!({
             "randomizeAllocationCandidates": true,
             "allocationCandidatesGenerationStrategy": "breadth-first",
             "maxAllocationCandidates": 10,
         });
         let chosen = GenerationOptions { shuffle: Some(0), breadth_first: true, most_requests: 10, ..usual };
-        assert_eq!(generated(&[], keys.clone()), chosen);
+        assert_eq!(generated(&[], &keys), chosen);
         let flags = [
             "--randomize-allocation-candidates=false",
             "--allocation-candidates-generation-strategy=depth-first",
             "--max-allocation-candidates",
             "-1",
         ];
-        assert_eq!(generated(&flags, keys), usual);
-        assert_eq!(generated(&["--randomize-allocation-candidates"], json!({})).shuffle, Some(0));
+        assert_eq!(generated(&flags, &keys), usual);
+        assert_eq!(generated(&["--randomize-allocation-candidates"], &json!({})).shuffle, Some(0));
         for (most, expected) in [("0", 0), ("99999", 99_999), ("100001", 100_000)] {
             let flag = format!("--max-allocation-candidates={most}");
-            assert_eq!(generated(&[&flag], json!({})).most_requests, expected, "{most}");
+            assert_eq!(generated(&[&flag], &json!({})).most_requests, expected, "{most}");
         }
     }
 
