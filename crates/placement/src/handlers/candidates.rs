@@ -20,7 +20,7 @@ use crate::protocol::problem::Problem;
 pub async fn list(api: &Api, call: &Call) -> Result<Answer, Problem> {
     let question = parse::candidates(&call.query, call.version)?;
     let model = model(api, call).await?;
-    let (generation, round) = (api.generation, api.round(call.until).await?);
+    let (generation, round) = (api.generation(), api.round(call.until).await?);
     // It may compute for long, and must not keep others from being answered.
     let begun = tokio::task::spawn_blocking(move || begin(model, &question, &generation));
     let begun = timeout_at(call.until, begun).await.map_err(|_| Problem::unavailable("query too complex"))?;
