@@ -76,7 +76,8 @@ fn parameters() -> [String; 23] {
     let one = |value: &str| format!("ARRAY[{value}]");
     let (who, host, generation) = (one(WHO), one(":host"), one(":p_generation::bigint"));
     let (nothing, class, hosts) = ("'{}'".to_owned(), ":p_class".to_owned(), one(":host, :host, :host"));
-    let new = [who, one("1"), one(&format!("'{PROJECT}'")), one(&format!("'{USER}'")), one(&format!("'{CONSUMER_TYPE}'"))];
+    let new =
+        [who, one("1"), one(&format!("'{PROJECT}'")), one(&format!("'{USER}'")), one(&format!("'{CONSUMER_TYPE}'"))];
     let old = [(); 5].map(|()| nothing.clone());
     let amounts = [one(&[WHO; 3].join(", ")), hosts.clone(), class.clone(), "'{1,1,1}'".to_owned(), "0".to_owned()];
     let more = "(SELECT array_agg(was + 1) FROM unnest(:p_used::bigint[]) AS was)".to_owned();

@@ -57,7 +57,8 @@ impl Postgres {
         let (account, programs) = (Account::of_process()?, programs::folder()?);
         let folder = tempfile::tempdir().map_err(Error::io("create a folder for PostgreSQL"))?;
         account.own(folder.path()).await?;
-        let mut cluster = Self { account, programs, folder, port: free_port()?, durability, encrypted: false, daemon: None };
+        let mut cluster =
+            Self { account, programs, folder, port: free_port()?, durability, encrypted: false, daemon: None };
         cluster.make().await?;
         cluster.restart().await?;
         Ok(cluster)
