@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use berth_control_plane::Daemon;
+use berth_control_plane::{Daemon, FromRefused as _};
 use tempfile::TempDir;
 use tokio::time::sleep;
 

@@ -18,8 +18,8 @@ use super::{
 };
 use crate::ledger::{LedgerMetrics, Trouble, Written, after::Effects, depth::Depth, times};
 
-/// Transactions of one command, at most: more than a pool has connections, all of which a server that was started again has
-/// broken. With locks in order hardly any is begun twice.
+/// Transactions of one command, at most: with the pauses between them a server that is started again has some 5 s. With locks
+/// in order hardly any is begun twice.
 const ATTEMPTS: u32 = 24;
 /// The first pause before another attempt; it doubles up to [`LONGEST_PAUSE`].
 const PAUSE: Duration = Duration::from_millis(2);
