@@ -151,15 +151,13 @@ impl Postgres {
         Ok(())
     }
 
-    /// To the first process and to those that serve its connections; whoever has just ended needs none.
+    /// To the first process, which makes no others then, and to those that it has made.
     fn signal(&self, signal: &str) -> Result<(), Error> {
         let Some(pid) = self.pid() else { return Ok(()) };
+        kill(signal, &[&pid.to_string()])?;
         let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
         let children = children.map_err(Error::io("list the processes of PostgreSQL"))?;
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", "kill \"$@\" 2>/dev/null", "kill", &format!("-{signal}"), &pid.to_string()]);
-        command.args(children.split_whitespace());
-        command.status().map(drop).map_err(Error::io(format!("send {signal} to PostgreSQL")))
+        kill(signal, &children.split_whitespace().collect::<Vec<_>>())
     }
 
     async fn make(&self) -> Result<(), Error> {
@@ -206,6 +204,13 @@ impl Postgres {
     fn program(&self, name: &str) -> PathBuf {
         self.programs.join(name)
     }
+}
+
+/// Whoever has just ended needs no signal.
+fn kill(signal: &str, processes: &[&str]) -> Result<(), Error> {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "kill \"$@\" 2>/dev/null", "kill", &format!("-{signal}")]).args(processes);
+    command.status().map(drop).map_err(Error::io(format!("send {signal} to PostgreSQL")))
 }
 
 fn on(on: bool) -> &'static str {
