@@ -37,7 +37,10 @@ pub fn claim(
     let project = project.as_str();
     let writer = |number| {
         let guests = Guests::new(address, cloud, project, number);
-        database.map_or_else(|| Ok(guests), |url| guests.past_the_server(url))
+        match database {
+            None => Ok(guests),
+            Some(url) => guests.past_the_server(url),
+        }
     };
     let writers = (0..WRITERS).map(writer).collect::<Result<Vec<Guests>, Error>>()?;
     let begun = Instant::now();

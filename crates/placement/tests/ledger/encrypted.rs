@@ -2,7 +2,7 @@
 
 use std::{error::Error as _, path::Path, process::Command, sync::Arc};
 
-use berth_placement::ledger::{LedgerError, postgres::PostgresLedger};
+use berth_placement::ledger::{LedgerError, Operated as _, postgres::PostgresLedger};
 use berth_postgres::{Durability, Postgres};
 
 use crate::world::{Still, metrics};
@@ -76,6 +76,9 @@ async fn a_connection_is_encrypted_and_only_the_right_server_gets_it() {
 
     certify(&mut postgres, &certificates, "right").await;
     let ledger = open(&full("authority")).await.unwrap();
+    while ledger.impediment().is_some() {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
     let encrypted = "select bool_and(ssl) from pg_stat_ssl join pg_stat_activity using (pid) \
          where application_name = 'berth-placement'";
     assert_eq!(postgres.ask("encrypted", encrypted).await.unwrap(), "t");

@@ -92,7 +92,8 @@ async fn attempt(
     let prepared = timeout_at(until, prepare(pool, command, times::rounded(now))).await.unwrap_or_else(late);
     metrics.transaction(1);
     let Prepared { mut connection, xid, written } = prepared?;
-    match timeout_at(until, connection.execute("COMMIT")).await {
+    let committed = timeout_at(until, connection.execute("COMMIT")).await;
+    match committed {
         Ok(Ok(_)) => {
             connection.give_back();
             Ok(written)
@@ -140,7 +141,7 @@ impl From<sqlx::Error> for Fault {
     }
 }
 
-fn ends_connection(error: &dyn DatabaseError) -> bool {
+fn ends_connection(error: &(dyn DatabaseError + 'static)) -> bool {
     let severity = error.try_downcast_ref::<PgDatabaseError>().map(PgDatabaseError::severity);
     matches!(severity, Some(PgSeverity::Fatal | PgSeverity::Panic))
 }
