@@ -53,7 +53,7 @@ impl Scene {
     /// Both read in turn, and must say the same before and afterwards.
     pub async fn read(&self, question: Question, size: Size) -> Result<(Vec<Pair<Read>>, usize), crate::error::Error> {
         self.compare(question)?;
-        let pairs = alternate(size.rounds(5, 1), async |_, side| {
+        let pairs = alternate(size.rounds(3, 1), async |_, side| {
             let address = self.of(side).address;
             Ok(block_in_place(|| reading::read(address, &self.cloud, question, time(size)))?)
         });
@@ -63,7 +63,7 @@ impl Scene {
 
     /// Both acknowledge claims in turn; each ledger must have exactly what was acknowledged.
     pub async fn claim(&self, size: Size) -> Result<Vec<Pair<Claimed>>, crate::error::Error> {
-        alternate(size.rounds(5, 1), async |round, side| {
+        alternate(size.rounds(3, 1), async |round, side| {
             let address = self.of(side).address;
             Ok(block_in_place(|| claiming::claim(address, None, &self.cloud, round, time(size)))?)
         })
@@ -140,7 +140,7 @@ impl Scene {
 
 /// For each figure and side.
 fn time(size: Size) -> Duration {
-    Duration::from_secs(size.pick(8, 1))
+    Duration::from_secs(size.pick(4, 1))
 }
 
 /// How many candidates an answer has at most.

@@ -95,6 +95,25 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for RefusedHeads<S> {
         Pin::new(&mut this.stream).poll_write(cx, bytes)
     }
 
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        // The library's own answer is one slice.
+        match slices.iter().find(|slice| !slice.is_empty()) {
+            Some(first) if first.starts_with(REFUSED) => self.poll_write(cx, first),
+            _ => {
+                ready!(self.poll_instead(cx))?;
+                Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+            }
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_instead(cx))?;
         Pin::new(&mut self.stream).poll_flush(cx)

@@ -146,9 +146,9 @@ fn measure(model: &Model, name: &str, query: &str) {
         let found = question.ok().and_then(|asked| model.candidates(&asked, &GenerationOptions::default()).ok());
         let Some(found) = found else { return println!("{name}: refused") };
         times[0].push(start.elapsed());
-        let body = black_box(found.body());
+        count = found.len();
+        bytes = black_box(found.body()).len();
         times[1].push(start.elapsed());
-        (count, bytes) = (found.len(), body.len());
     }
     let [search, all] = times.map(median);
     println!(

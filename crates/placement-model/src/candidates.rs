@@ -7,17 +7,21 @@
 
 mod anchors;
 mod answer;
+mod form;
 mod lists;
+mod pages;
 mod plan;
 mod search;
 mod walk;
 
+pub use pages::Pages;
 use thiserror::Error;
 
 use crate::{
     Model, Refusal,
     question::{CandidatesQuestion, GenerationOptions},
 };
+use answer::Answer;
 use plan::{Plan, Planned};
 use search::Requests;
 
@@ -42,22 +46,39 @@ pub enum NoCandidates {
 /// Allocation requests of one model.
 #[derive(Debug)]
 pub struct Candidates<'m> {
-    found: Option<(Plan<'m>, Requests<'m>)>,
+    model: &'m Model,
+    found: Option<Found<'m>>,
     /// Whether there may be more because a bound was reached; the limit of the question is none.
     pub is_cut: bool,
 }
 
-impl Candidates<'_> {
-    const NONE: Self = Self { found: None, is_cut: false };
+/// What was found, and for what.
+#[derive(Debug)]
+struct Found<'m> {
+    plan: Plan<'m>,
+    requests: Requests<'m>,
+}
 
+impl Candidates<'_> {
     /// How many requests there are.
     pub fn len(&self) -> usize {
-        self.found.as_ref().map_or(0, |found| found.1.count)
+        self.found.as_ref().map_or(0, |found| found.requests.count)
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The body of the answer (document 51 section 12.5).
+    pub fn body(self) -> Vec<u8> {
+        let (model, mut out) = (self.model, Vec::new());
+        self.answer().write(model, &mut out, usize::MAX);
+        out
+    }
+
+    fn answer(self) -> Answer {
+        self.found.map(Answer::new).unwrap_or_default()
     }
 }
 
@@ -68,16 +89,13 @@ impl Model {
         question: &CandidatesQuestion,
         options: &GenerationOptions,
     ) -> Result<Candidates<'_>, NoCandidates> {
+        let nothing = Candidates { model: self, found: None, is_cut: false };
         let plan = match Plan::of_question(self, question)? {
             Planned::Whole(plan) => plan,
             Planned::Fault { before, refusal } => {
-                return if self.all_found(question, before, options)? {
-                    Err(refusal.into())
-                } else {
-                    Ok(Candidates::NONE)
-                };
+                return if self.all_found(question, before, options)? { Err(refusal.into()) } else { Ok(nothing) };
             }
-            Planned::Nothing => return Ok(Candidates::NONE),
+            Planned::Nothing => return Ok(nothing),
         };
         let most = question.limit.unwrap_or(usize::MAX).min(options.most_requests);
         let requests = search::requests(&plan, most, options);
@@ -85,7 +103,7 @@ impl Model {
             return Err(NoCandidates::TooComplex);
         }
         let is_cut = requests.is_exhausted || question.limit.is_none_or(|limit| limit > most) && requests.count == most;
-        Ok(Candidates { found: Some((plan, requests)), is_cut })
+        Ok(Candidates { model: self, found: Some(Found { plan, requests }), is_cut })
     }
 
     /// Whether each of the first groups alone has a request: only then later groups are looked at (section 19 no. 24).

@@ -29,7 +29,7 @@ pub mod standard;
 pub mod version;
 mod wants;
 
-pub use candidates::{Candidates, NoCandidates};
+pub use candidates::{Candidates, NoCandidates, Pages};
 pub use changes::{Changes, Outcome};
 pub use command::Command;
 pub use decide::decide;

@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-/// A microversion; the major number is always 1. Document 51 section 3.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A microversion; the major number is always 1, and without a header it is 1.0. Document 51 section 3.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(u8);
 
 impl Version {

@@ -36,6 +36,8 @@ pub struct Bounds {
     pub body: usize,
     /// Bytes of all bodies that are held at once.
     pub bodies: usize,
+    /// Bytes of all answers that are held at once until their clients have read them.
+    pub unread: usize,
     /// Bytes of path and query.
     pub target: usize,
 }
@@ -50,12 +52,13 @@ impl Default for Bounds {
             wait: Duration::from_secs(5),
             body: 2 * 1024 * 1024,
             bodies: 32 * 1024 * 1024,
+            unread: 64 * 1024 * 1024,
             target: 60_000,
         }
     }
 }
 
-/// Shares of the memory for bodies are counted in this many bytes.
+/// Shares of memory are counted in this many bytes.
 const SHARE: usize = 1024;
 
 /// The API of one process.
@@ -70,6 +73,7 @@ pub struct Api {
     rounds: Arc<Semaphore>,
     turns: Arc<Semaphore>,
     shares: Arc<Semaphore>,
+    unread: Arc<Semaphore>,
 }
 
 impl Api {
@@ -86,6 +90,7 @@ impl Api {
             rounds: Arc::new(Semaphore::new(0)),
             turns: Arc::new(Semaphore::new(0)),
             shares: Arc::new(Semaphore::new(0)),
+            unread: Arc::new(Semaphore::new(0)),
         };
         api.with_bounds(Bounds::default())
     }
@@ -102,7 +107,8 @@ impl Api {
         let turns = Arc::new(Semaphore::new(bounds.requests));
         let shares = Arc::new(Semaphore::new(bounds.bodies / SHARE));
         let rounds = Arc::new(Semaphore::new(bounds.rounds));
-        Self { bounds, rounds, turns, shares, ..self }
+        let unread = Arc::new(Semaphore::new(bounds.unread / SHARE));
+        Self { bounds, rounds, turns, shares, unread, ..self }
     }
 
     /// The same with candidates that are generated otherwise.
@@ -135,8 +141,12 @@ impl Api {
 
     /// A share of the memory for bodies.
     pub(crate) async fn share(&self, bytes: usize, until: Instant) -> Result<OwnedSemaphorePermit, Problem> {
-        let shares = u32::try_from(bytes / SHARE + 1).unwrap_or(u32::MAX);
-        self.acquire(&self.shares, shares, until, "too many large bodies at once").await
+        self.acquire(&self.shares, shares(bytes), until, "too many large bodies at once").await
+    }
+
+    /// A share of the memory for answers that are not read yet.
+    pub(crate) async fn unread(&self, bytes: usize, until: Instant) -> Result<OwnedSemaphorePermit, Problem> {
+        self.acquire(&self.unread, shares(bytes), until, "too many answers at once that nobody reads").await
     }
 
     /// The right to generate candidates.
@@ -155,4 +165,8 @@ impl Api {
         let permit = timeout_at(until, from.clone().acquire_many_owned(count)).await;
         permit.ok().and_then(Result::ok).ok_or_else(|| Problem::unavailable(full))
     }
+}
+
+fn shares(bytes: usize) -> u32 {
+    u32::try_from(bytes / SHARE + 1).unwrap_or(u32::MAX)
 }

@@ -1,10 +1,14 @@
-//! GET `/allocation_candidates` (document 51 section 12). It decides where and how many of the answers are made at once; what is
-//! in them is the model's.
+//! GET `/allocation_candidates` (document 51 section 12). It decides where and how many of the answers are made at once, and
+//! how much of them is held for clients that read slowly; what is in them is the model's.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
+use axum::body::Body;
 use berth_placement_model::question::{CandidatesQuestion, GenerationOptions};
-use berth_placement_model::{Model, NoCandidates, parse};
+use berth_placement_model::{Model, NoCandidates, Pages, parse};
+use futures::stream;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout_at;
 
 use super::call::Call;
@@ -18,19 +22,34 @@ pub async fn list(api: &Api, call: &Call) -> Result<Answer, Problem> {
     let model = model(api, call).await?;
     let (generation, round) = (api.generation, api.round(call.until).await?);
     // It may compute for long, and must not keep others from being answered.
-    let body = tokio::task::spawn_blocking(move || {
-        let _round = round;
-        body(&model, &question, &generation)
-    });
-    let body = timeout_at(call.until, body).await.map_err(|_| Problem::unavailable("query too complex"))?;
-    let body = body.map_err(|_| Problem::unavailable("the query could not be finished"))??;
-    Ok(Answer::body(body.into(), Age::New))
+    let begun = tokio::task::spawn_blocking(move || begin(model, &question, &generation));
+    let begun = timeout_at(call.until, begun).await.map_err(|_| Problem::unavailable("query too complex"))?;
+    let (first, rest) = begun.map_err(|_| Problem::unavailable("the query could not be finished"))??;
+    let share = if rest.is_whole() { None } else { Some(api.unread(rest.weight(), call.until).await?) };
+    drop(round);
+    Ok(Answer::body(body(first, rest, share), Age::New))
 }
 
-fn body(model: &Arc<Model>, question: &CandidatesQuestion, generation: &GenerationOptions) -> Result<Vec<u8>, Problem> {
-    match model.candidates(question, generation) {
-        Ok(candidates) => Ok(candidates.body()),
+/// The first piece, which is often all, and what makes the others.
+fn begin(
+    model: Arc<Model>,
+    question: &CandidatesQuestion,
+    generation: &GenerationOptions,
+) -> Result<(Vec<u8>, Pages), Problem> {
+    match Pages::new(model, question, generation) {
+        Ok(mut pages) => Ok((pages.next().unwrap_or_default(), pages)),
         Err(NoCandidates::Refused(refusal)) => Err(refusal.into()),
         Err(too_complex) => Err(Problem::unavailable(too_complex.to_string())),
     }
+}
+
+/// What does not fit into the first piece is made as the client reads.
+fn body(first: Vec<u8>, rest: Pages, share: Option<OwnedSemaphorePermit>) -> Body {
+    let Some(share) = share else { return first.into() };
+    let rest = rest.map(move |piece| {
+        // The share is given back when the last piece has been taken, or the client has gone.
+        let _held = &share;
+        piece
+    });
+    Body::from_stream(stream::iter([first].into_iter().chain(rest).map(Ok::<_, Infallible>)))
 }

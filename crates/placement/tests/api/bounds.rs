@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use berth_placement::ledger::Trouble;
 use berth_placement::{Bounds, Policies};
+use tower::ServiceExt as _;
 
 use crate::support::{Server, UNDEFINED};
 
@@ -56,4 +57,24 @@ async fn what_does_not_fit_is_told_to_come_again() {
     let told = rounds.ask("GET /allocation_candidates?resources=VCPU:1", "").await;
     told.is(503, UNDEFINED, "too many queries for candidates at once");
     assert_eq!(*rounds.ledger.trouble.lock().unwrap(), None::<Trouble>);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_nobody_reads_is_not_held_whole_and_leaves_no_room_for_others() {
+    let server = bounded(Bounds { unread: 100 * 1024, ..Bounds::default() });
+    for host in 0..400 {
+        server.provider(&format!("host-{host:03}"), None, r#"{"VCPU": {"total": 8}}"#).await;
+    }
+    let long = "GET /allocation_candidates?resources=VCPU:1";
+    let request = Request::builder().uri("/allocation_candidates?resources=VCPU:1").header("x-auth-token", "admin");
+    let request = request.header("openstack-api-version", "placement 1.39").body(Body::empty()).unwrap();
+    let unread = server.router.clone().oneshot(request).await.unwrap();
+    let told = server.ask(long, "").await;
+    told.is(503, UNDEFINED, "too many answers at once that nobody reads");
+    let short = server.ask("GET /allocation_candidates?resources=VCPU:1&limit=1", "").await;
+    assert_eq!(short.json()["allocation_requests"].as_array().unwrap().len(), 1);
+    let text = to_bytes(unread.into_body(), usize::MAX).await.unwrap();
+    let again = server.done(long, "").await;
+    assert_eq!(again.text.as_bytes(), text);
+    assert_eq!(again.json()["provider_summaries"].as_object().unwrap().len(), 400);
 }
