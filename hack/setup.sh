@@ -70,6 +70,7 @@ check_tools() {
 check_tools_of_tests() {
   have_python || missing+=("python3 with venv, for tests: apt-get install python3-venv, or \`make setup\`")
   have_postgres || missing+=("PostgreSQL, for tests: apt-get install postgresql, or \`make setup\`")
+  have openssl || missing+=("openssl, for certificates of tests: apt-get install openssl, or \`make setup\`")
 }
 
 # Go is needed once, to build kube-apiserver, etcd and kubectl; whatever starts them says so, too.
@@ -99,6 +100,7 @@ install_packages() {
   done
   have_python || packages+=(python3-venv)
   have_postgres || packages+=(postgresql)
+  have openssl || packages+=(openssl)
   # Cargo and Go check the certificates of the servers they fetch from.
   [ -e /etc/ssl/certs/ca-certificates.crt ] || packages+=(ca-certificates)
   if [ ${#packages[@]} = 0 ]; then

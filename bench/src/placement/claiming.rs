@@ -12,7 +12,8 @@ use super::guests::{Became, Guests, check};
 use super::load::joined;
 use crate::times::Times;
 
-const WRITERS: u64 = 8;
+/// At once.
+pub const WRITERS: u64 = 8;
 
 /// One server in one round.
 #[derive(Clone, Debug)]
@@ -23,17 +24,29 @@ pub struct Claimed {
     pub repeated: u64,
 }
 
-/// Claims for so long, looks into the ledger, and takes everything back.
-pub fn claim(address: SocketAddr, cloud: &Cloud, round: usize, time: Duration) -> Result<Claimed, Error> {
+/// Claims for so long, looks into the ledger, and takes everything back. With the URL of the server's database claims go
+/// past the server.
+pub fn claim(
+    address: SocketAddr,
+    database: Option<&str>,
+    cloud: &Cloud,
+    round: usize,
+    time: Duration,
+) -> Result<Claimed, Error> {
     let project = format!("claiming-{round}");
-    let begun = Instant::now();
     let project = project.as_str();
+    let writer = |number| {
+        let guests = Guests::new(address, cloud, project, number);
+        match database {
+            None => Ok(guests),
+            Some(url) => guests.past_the_server(url),
+        }
+    };
+    let writers = (0..WRITERS).map(writer).collect::<Result<Vec<Guests>, Error>>()?;
+    let begun = Instant::now();
     let results: Vec<Result<(Guests, Times), Error>> = thread::scope(|scope| {
-        let start = |writer| {
-            let guests = Guests::new(address, cloud, project, writer);
-            scope.spawn(move || write(guests, begun, time))
-        };
-        let threads: Vec<_> = (0..WRITERS).map(start).collect();
+        let start = |guests| scope.spawn(move || write(guests, begun, time));
+        let threads: Vec<_> = writers.into_iter().map(start).collect();
         threads.into_iter().map(joined).collect()
     });
     let took = begun.elapsed().as_secs_f64();
@@ -60,6 +73,19 @@ fn write(mut guests: Guests, begun: Instant, time: Duration) -> Result<(Guests, 
         }
     }
     Ok((guests, times))
+}
+
+/// Takes back what somebody else has claimed past the server, if the server knows all of it: one core each.
+pub fn take_back(address: SocketAddr, cloud: &Cloud, project: &str, consumers: &[&str]) -> Result<(), Error> {
+    check(address, project, consumers.len().try_into().unwrap_or(u64::MAX))?;
+    let each = consumers.len().div_ceil(usize::try_from(WRITERS).unwrap_or(1)).max(1);
+    let with = |some: &[&str]| {
+        let mut guests = Guests::new(address, cloud, project, 0);
+        guests.bring(some.iter().map(|one| (*one).to_owned()), 1);
+        guests
+    };
+    leave(consumers.chunks(each).map(with).collect())?;
+    check(address, project, 0)
 }
 
 fn leave(guests: Vec<Guests>) -> Result<(), Error> {

@@ -13,6 +13,9 @@ pub enum Error {
     /// The database of a server.
     #[error(transparent)]
     Database(#[from] berth_postgres::Error),
+    /// A bare transaction.
+    #[error("a bare transaction: {0}")]
+    Transaction(#[from] sqlx::Error),
     /// The Python environment of Placement itself.
     #[error(transparent)]
     Environment(#[from] berth_placement_gabbi::Error),

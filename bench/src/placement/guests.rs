@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::bare::Bare;
 use super::bodies;
-use super::cloud::{Cloud, Of, drawn, key};
+use super::cloud::{Claim, Cloud, Of, drawn, key};
 use super::error::Error;
 use super::http::Client;
 use super::questions::flavor;
@@ -33,6 +34,8 @@ pub enum Became {
 #[derive(Debug)]
 pub struct Guests {
     client: Client,
+    /// Past the server, if so: guests come by bare transactions, and go through the server.
+    bare: Option<Bare>,
     cloud: Cloud,
     project: String,
     chance: u64,
@@ -45,7 +48,18 @@ impl Guests {
     /// Nobody yet. Two with the same seed make the same claims.
     pub fn new(address: SocketAddr, cloud: &Cloud, project: &str, seed: u64) -> Self {
         let client = Client::new(address);
-        Self { client, cloud: *cloud, project: project.to_owned(), chance: drawn(seed), here: Vec::new(), repeated: 0 }
+        let project = project.to_owned();
+        Self { client, bare: None, cloud: *cloud, project, chance: drawn(seed), here: Vec::new(), repeated: 0 }
+    }
+
+    /// The same, past the server into its database.
+    pub fn past_the_server(self, url: &str) -> Result<Self, Error> {
+        Ok(Self { bare: Some(Bare::connect(url)?), ..self })
+    }
+
+    /// These are here, whoever has brought them, with so many cores each.
+    pub fn bring(&mut self, consumers: impl IntoIterator<Item = String>, cores: u64) {
+        self.here.extend(consumers.into_iter().map(|consumer| (consumer, cores)));
     }
 
     /// The next claim; gives what became of it, and how long that took with all repetitions.
@@ -54,14 +68,21 @@ impl Guests {
         let (host, node, amounts) = (self.chance % self.cloud.hosts, self.chance >> 63, flavor(self.chance >> 32));
         let consumer = key(Of::Guest, NEXT.fetch_add(1, Ordering::Relaxed));
         let claim = self.cloud.claim(consumer, host, node, amounts);
-        let (path, body) = (format!("/allocations/{}", claim.consumer), bodies::claim(&claim, &self.project));
-        let begun = Instant::now();
-        let became = self.put(&path, &body, begun)?;
-        let took = begun.elapsed();
+        let (became, took) = self.take(&claim)?;
         if became == Became::Acknowledged {
             self.here.push((claim.consumer, amounts.cores));
         }
         Ok((became, took))
+    }
+
+    fn take(&mut self, claim: &Claim) -> Result<(Became, Duration), Error> {
+        let (path, body) = (format!("/allocations/{}", claim.consumer), bodies::claim(claim, &self.project));
+        let begun = Instant::now();
+        let became = match &mut self.bare {
+            None => self.put(&path, &body, begun)?,
+            Some(bare) => bare.claim(claim, &self.project)?,
+        };
+        Ok((became, begun.elapsed()))
     }
 
     fn put(&mut self, path: &str, body: &str, begun: Instant) -> Result<Became, Error> {

@@ -2,6 +2,7 @@
 //! reach; how it is measured is in one file each.
 
 mod answers;
+mod bare;
 mod bodies;
 mod claiming;
 mod cloud;
@@ -10,10 +11,12 @@ mod guests;
 mod http;
 mod load;
 mod peer_rows;
+mod pgbench;
 mod questions;
 mod reading;
 mod scene;
 mod servers;
+mod statements;
 mod still;
 
 use std::path::{Path, PathBuf};
@@ -38,6 +41,10 @@ const FOREIGN: u32 = 500;
 const SLOWER: f64 = 1.5;
 /// How often a server that does nothing may be as fast.
 const TIMES_STILL: f64 = 3.0;
+/// How much longer than its bare transaction a claim may take.
+const TIMES_BARE: f64 = 1.4;
+/// How many of pgbench's transactions per second bare ones must reach, to be a measure.
+const OF_PGBENCH: f64 = 0.7;
 /// From the start to the first answer.
 const START: Duration = Duration::from_secs(1);
 
@@ -152,9 +159,35 @@ async fn claims(binary: &Path, store: Store, hosts: u64, size: Size) -> Result<R
             format!("{more:.1} times ({ours:.0} to {theirs:.0} per second; {repeated} repeated)"),
             more >= least,
         ));
+        if store == Store::Postgres {
+            goals.extend(beside_bare(&scene, size).await?);
+        }
     }
     let what = format!("PUT /allocations, {hosts} hosts, {}, beside Placement", store.name());
     Ok(Row { letter: 'h', what, goals })
+}
+
+/// Claims beside the same statements without a server.
+async fn beside_bare(scene: &Scene, size: Size) -> Result<Vec<Goal>, Error> {
+    let (name, claimed) = (scene.cloud.shape.name(), scene.claim_bare(size).await?);
+    let longer = 1.0 / ratio(&claimed, |claimed| claimed.rate);
+    let bare = pairs::median(claimed.iter().map(|pair| pair.floor.rate));
+    let mut goals = vec![Goal::wanted(
+        format!("{name}: at most {TIMES_BARE} times as long as the bare transactions"),
+        format!("{longer:.2} times ({bare:.0} bare ones per second)"),
+        longer <= TIMES_BARE,
+    )];
+    // What it says of its claims is said of one provider.
+    if scene.cloud.shape == Shape::Flat {
+        let pairs = scene.claim_by_pgbench(size).await?;
+        let (of, pgbench) = (ratio(&pairs, |rate| *rate), pairs::median(pairs.iter().map(|pair| pair.floor)));
+        goals.push(Goal::wanted(
+            format!("{name}: bare transactions at least {OF_PGBENCH} of pgbench with the same statements"),
+            format!("{of:.2} ({pgbench:.0} per second by pgbench)"),
+            of >= OF_PGBENCH,
+        ));
+    }
+    Ok(goals)
 }
 
 async fn start(binary: &Path, hosts: u64) -> Result<Row, Error> {

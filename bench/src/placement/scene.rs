@@ -12,8 +12,8 @@ use super::error::Error;
 use super::http::Client;
 use super::questions::{LIMIT, Question, flavor};
 use super::reading::{self, Read};
-use super::servers::{Served, Store, ours, peer};
-use super::{answers, load, peer_rows, still};
+use super::servers::{DATABASE, Served, Store, ours, peer};
+use super::{answers, load, peer_rows, pgbench, still};
 use crate::Size;
 use crate::pairs::{Pair, Side, alternate};
 
@@ -65,9 +65,45 @@ impl Scene {
     pub async fn claim(&self, size: Size) -> Result<Vec<Pair<Claimed>>, crate::error::Error> {
         alternate(size.rounds(3, 1), async |round, side| {
             let address = self.of(side).address;
-            Ok(block_in_place(|| claiming::claim(address, &self.cloud, round, time(size)))?)
+            Ok(block_in_place(|| claiming::claim(address, None, &self.cloud, round, time(size)))?)
         })
         .await
+    }
+
+    /// Ours, and bare transactions in its database, acknowledge claims in turn.
+    pub async fn claim_bare(&self, size: Size) -> Result<Vec<Pair<Claimed>>, crate::error::Error> {
+        alternate(size.rounds(5, 1), async |round, side| match side {
+            Side::Operator => self.claim_here(None, round, size),
+            Side::Floor => self.claim_here(self.ours.database().as_deref(), round, size),
+        })
+        .await
+    }
+
+    /// Claims per second of bare transactions and of pgbench, in turn.
+    pub async fn claim_by_pgbench(&self, size: Size) -> Result<Vec<Pair<f64>>, crate::error::Error> {
+        alternate(size.rounds(5, 1), async |round, side| match side {
+            Side::Operator => Ok(self.claim_here(self.ours.database().as_deref(), round, size)?.rate),
+            Side::Floor => Ok(self.pgbench(size).await?),
+        })
+        .await
+    }
+
+    fn claim_here(&self, database: Option<&str>, round: usize, size: Size) -> Result<Claimed, crate::error::Error> {
+        let claim = || claiming::claim(self.ours.address, database, &self.cloud, round, time(size));
+        Ok(block_in_place(claim)?)
+    }
+
+    async fn pgbench(&self, size: Size) -> Result<f64, Error> {
+        let Some(postgres) = self.ours.postgres() else { return Ok(0.0) };
+        let done = pgbench::run(postgres, DATABASE, claiming::WRITERS, time(size)).await?;
+        let claimed = format!("select uuid from consumers where project = '{}'", pgbench::PROJECT);
+        let claimed = postgres.ask(DATABASE, &claimed).await?;
+        let claimed: Vec<&str> = claimed.lines().collect();
+        if claimed.len() as u64 != done.count {
+            return Err(Error::Ledger { acknowledged: done.count, recorded: claimed.len() as u64 });
+        }
+        block_in_place(|| claiming::take_back(self.ours.address, &self.cloud, pgbench::PROJECT, &claimed))?;
+        Ok(done.rate)
     }
 
     /// Ours, quiet and beside so many writes per second: the medians.

@@ -20,7 +20,8 @@ use crate::proc::{self, Usage};
 const PEER_REQUIREMENTS: &str = include_str!("peer-requirements.txt");
 const READY_WITHIN: Duration = Duration::from_secs(120);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-const DATABASE: &str = "placement";
+/// In whichever cluster.
+pub const DATABASE: &str = "placement";
 /// More candidates than any query has.
 const MOST_CANDIDATES: usize = 100_000;
 
@@ -157,6 +158,11 @@ impl Served {
     /// Its database, if it has one beside it.
     pub fn postgres(&self) -> Option<&Postgres> {
         self.postgres.as_ref()
+    }
+
+    /// The URL of that database.
+    pub fn database(&self) -> Option<String> {
+        self.postgres.as_ref().map(|postgres| postgres.url(DATABASE))
     }
 
     /// Processor time and memory of its first process.

@@ -7,7 +7,7 @@ use tokio::process::Command;
 
 use crate::environment::is_program;
 use crate::release::{Release, is_at_least};
-use crate::{Environment, Error, builder, progress};
+use crate::{Environment, Error, FromRefused as _, builder, progress};
 
 /// The programs of a control plane.
 pub(crate) const PROGRAMS: [&str; 3] = ["kube-apiserver", "etcd", "kubectl"];

@@ -14,7 +14,7 @@ use tokio::time::sleep;
 
 use crate::progress::{Progress, tell};
 use crate::release::{GO_MOD, GO_SUM, Release, is_at_least};
-use crate::{Binaries, Environment, Error, log_file};
+use crate::{Binaries, Environment, Error, FromRefused as _, log_file};
 
 const WORKSHOP_PREFIX: &str = ".build-";
 const LOOK_EVERY: Duration = Duration::from_millis(500);

@@ -13,7 +13,7 @@ use crate::guest::Guest;
 use crate::kubectl::Kubectl;
 use crate::service::Service;
 use crate::work_folder::{WorkFolder, random_token, write_private};
-use crate::{Binaries, Environment, Error, WriteRequest, kubeconfig};
+use crate::{Binaries, Environment, Error, FromRefused as _, WriteRequest, kubeconfig};
 
 /// Far more than the usual two or three seconds: compilers may run beside it.
 const READY_WITHIN: Duration = Duration::from_secs(90);

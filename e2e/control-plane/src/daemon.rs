@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use crate::{Environment, Error, log_file, spawner};
+use crate::{Environment, Error, FromRefused as _, log_file, spawner};
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 

@@ -1,8 +1,9 @@
 //! What can go wrong, and what the reader of the message can do about it.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitStatus;
+
+use crate::Refused;
 
 /// Why there is no control plane, or why it did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -122,24 +123,6 @@ pub enum Error {
         kubeconfig: PathBuf,
     },
     /// The operating system refused something.
-    #[error("cannot {action}: {source}")]
-    Io {
-        /// What was tried, with the path.
-        action: String,
-        /// What the operating system said.
-        source: io::Error,
-    },
-}
-
-impl Error {
-    /// For `map_err`: names the action that the operating system refused.
-    pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
-        let action = action.into();
-        move |source| Self::Io { action, source }
-    }
-
-    /// For `map_err`: names the action and the path on which it was tried.
-    pub(crate) fn path(action: &str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        Self::io(format!("{action} {}", path.display()))
-    }
+    #[error(transparent)]
+    Io(#[from] Refused),
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::Error;
+use crate::{Error, FromRefused as _};
 
 /// Somebody from elsewhere.
 #[derive(Debug, PartialEq)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::{Error, work_folder};
+use crate::{Error, FromRefused as _, work_folder};
 
 /// A request to change something, and its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::process::{Output, Stdio};
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
 
-use crate::Error;
+use crate::{Error, FromRefused as _};
 
 /// kubectl with one kubeconfig.
 #[derive(Debug)]

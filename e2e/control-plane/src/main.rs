@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use berth_control_plane::{Binaries, ControlPlane, Environment, Error};
+use berth_control_plane::{Binaries, ControlPlane, Environment, Error, FromRefused as _};
 use clap::{Parser, Subcommand};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
@@ -112,8 +112,7 @@ struct Signals {
 
 impl Signals {
     fn new() -> Result<Self, Error> {
-        let listen =
-            |kind| signal(kind).map_err(|source| Error::Io { action: "listen for signals".to_owned(), source });
+        let listen = |kind| signal(kind).map_err(Error::io("listen for signals"));
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
-use crate::Error;
+use crate::{Error, FromRefused as _};
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(1);
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::Error;
+use crate::{Error, FromRefused as _};
 
 const PREFIX: &str = "berth-control-plane-";
 const LOCK: &str = "in-use";

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Stdio;
 
+use berth_control_plane::FromRefused as _;
 use serde::Deserialize;
 
 use crate::{Error, Toolbox};

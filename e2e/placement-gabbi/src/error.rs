@@ -1,7 +1,5 @@
 //! Why the suite could not be run. A test that fails is no error but a result.
 
-use std::io;
-use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use thiserror::Error;
@@ -84,25 +82,6 @@ pub enum Error {
     #[error("a worker's answer cannot be read: {0}")]
     Answer(#[from] serde_json::Error),
     /// The operating system refused something.
-    #[error("cannot {action}: {source}")]
-    Io {
-        /// What was tried.
-        action: String,
-        /// What the operating system said.
-        source: io::Error,
-    },
-}
-
-impl Error {
-    /// For `map_err`: names the action that the operating system refused.
-    pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
-        let action = action.into();
-        move |source| Self::Io { action, source }
-    }
-
-    /// For `map_err`: names the action and the path on which it was tried.
-    pub(crate) fn path(action: &str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path: PathBuf = path.to_owned();
-        Self::io(format!("{action} {}", path.display()))
-    }
+    #[error(transparent)]
+    Io(#[from] berth_control_plane::Refused),
 }

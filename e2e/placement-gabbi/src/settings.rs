@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use berth_control_plane::FromRefused as _;
+
 use crate::Error;
 
 /// The origin and the headers that the tests of CORS ask for.

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use berth_control_plane::FromRefused as _;
 use tokio::task::JoinSet;
 
 use crate::description::{Description, File};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
-use berth_control_plane::Environment;
+use berth_control_plane::{Environment, FromRefused as _};
 use tokio::process::Command;
 use tokio::time::sleep;
 

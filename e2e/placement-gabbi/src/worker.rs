@@ -3,6 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use berth_control_plane::FromRefused as _;
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout};

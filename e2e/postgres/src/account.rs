@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
+use berth_control_plane::FromRefused as _;
 use tokio::process::Command;
 
 use crate::Error;

@@ -1,6 +1,5 @@
 //! What can go wrong, and what the reader of the message can do about it.
 
-use std::io;
 use std::process::ExitStatus;
 
 use thiserror::Error;
@@ -36,19 +35,6 @@ pub enum Error {
     #[error(transparent)]
     Daemon(#[from] berth_control_plane::Error),
     /// The operating system refused something.
-    #[error("cannot {action}: {source}")]
-    Io {
-        /// What was tried.
-        action: String,
-        /// What the operating system said.
-        source: io::Error,
-    },
-}
-
-impl Error {
-    /// For `map_err`: names the action that the operating system refused.
-    pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
-        let action = action.into();
-        move |source| Self::Io { action, source }
-    }
+    #[error(transparent)]
+    Io(#[from] berth_control_plane::Refused),
 }

@@ -1,10 +1,13 @@
 //! One cluster: how it is made, started, asked and stopped.
 
+use std::fs::{self, Permissions};
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use berth_control_plane::Daemon;
+use berth_control_plane::{Daemon, FromRefused as _};
 use tempfile::TempDir;
 use tokio::time::sleep;
 
@@ -16,6 +19,15 @@ const SUPERUSER: &str = "berth";
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 const CONNECTIONS: usize = 300;
+const CERTIFICATE: &str = "server.crt";
+const KEY: &str = "server.key";
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        // Those that stand still would not notice that the first process is gone.
+        let _ = self.resume();
+    }
+}
 
 /// What a commit waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +46,8 @@ pub struct Postgres {
     folder: TempDir,
     port: u16,
     durability: Durability,
+    /// Whether connections may be encrypted.
+    encrypted: bool,
     daemon: Option<Daemon>,
 }
 
@@ -43,7 +57,8 @@ impl Postgres {
         let (account, programs) = (Account::of_process()?, programs::folder()?);
         let folder = tempfile::tempdir().map_err(Error::io("create a folder for PostgreSQL"))?;
         account.own(folder.path()).await?;
-        let mut cluster = Self { account, programs, folder, port: free_port()?, durability, daemon: None };
+        let mut cluster =
+            Self { account, programs, folder, port: free_port()?, durability, encrypted: false, daemon: None };
         cluster.make().await?;
         cluster.restart().await?;
         Ok(cluster)
@@ -63,7 +78,12 @@ impl Postgres {
     /// Runs SQL in a database, as psql does; gives what it prints, without heads and frames.
     pub async fn ask(&self, database: &str, sql: &str) -> Result<String, Error> {
         let arguments = ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", &self.url(database), "-c", sql];
-        let output = self.account.run(&self.program("psql"), &arguments.map(str::to_owned)).await?;
+        self.run("psql", &arguments.map(str::to_owned)).await
+    }
+
+    /// Runs one of PostgreSQL's programs; gives what it prints.
+    pub async fn run(&self, program: &str, arguments: &[String]) -> Result<String, Error> {
+        let output = self.account.run(&self.program(program), arguments).await?;
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
@@ -71,7 +91,7 @@ impl Postgres {
     pub async fn run_file(&self, database: &str, file: &Path) -> Result<(), Error> {
         let (url, file) = (self.url(database), file.display().to_string());
         let arguments = ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", &url, "-f", &file];
-        self.account.run(&self.program("psql"), &arguments.map(str::to_owned)).await.map(drop)
+        self.run("psql", &arguments.map(str::to_owned)).await.map(drop)
     }
 
     /// A folder that the account of PostgreSQL can read.
@@ -99,6 +119,47 @@ impl Postgres {
         self.wait_until_ready().await
     }
 
+    /// Shuts the server down at once, without waiting for anybody: clients are told or cut off in the middle.
+    pub async fn shut_down(&mut self) -> Result<(), Error> {
+        if let Some(daemon) = &mut self.daemon {
+            daemon.signal("QUIT")?;
+            daemon.ended(READY_WITHIN).await?;
+        }
+        self.kill();
+        Ok(())
+    }
+
+    /// Has all processes of the server stand still, with every connection open.
+    pub fn pause(&self) -> Result<(), Error> {
+        self.signal("STOP")
+    }
+
+    /// Has them go on.
+    pub fn resume(&self) -> Result<(), Error> {
+        self.signal("CONT")
+    }
+
+    /// Gives the server a certificate with its key, both in PEM; clients may ask for encryption from its next start on.
+    pub async fn certify(&mut self, certificate: &str, key: &str) -> Result<(), Error> {
+        for (name, text) in [(CERTIFICATE, certificate), (KEY, key)] {
+            let file = self.folder.path().join(name);
+            fs::write(&file, text).map_err(Error::io(format!("write {name}")))?;
+            fs::set_permissions(&file, Permissions::from_mode(0o600)).map_err(Error::io(format!("protect {name}")))?;
+            self.account.own(&file).await?;
+        }
+        self.encrypted = true;
+        Ok(())
+    }
+
+    /// To the first process, which makes no others then, and to those that it has made.
+    fn signal(&self, signal: &str) -> Result<(), Error> {
+        let Some(pid) = self.pid() else { return Ok(()) };
+        kill(signal, &[&pid.to_string()])?;
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        let children = children.map_err(Error::io("list the processes of PostgreSQL"))?;
+        kill(signal, &children.split_whitespace().collect::<Vec<_>>())
+    }
+
     async fn make(&self) -> Result<(), Error> {
         let data = self.data().display().to_string();
         let arguments = ["-D", &data, "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"];
@@ -114,6 +175,11 @@ impl Postgres {
         set.push(format!("max_connections={CONNECTIONS}"));
         set.push("shared_buffers=256MB".to_owned());
         set.extend(["fsync", "full_page_writes", "synchronous_commit"].map(|name| format!("{name}={}", on(synced))));
+        if self.encrypted {
+            set.push("ssl=on".to_owned());
+            set.push(format!("ssl_cert_file={folder}/{CERTIFICATE}"));
+            set.push(format!("ssl_key_file={folder}/{KEY}"));
+        }
         settings.extend(set.into_iter().flat_map(|setting| ["-c".to_owned(), setting]));
         settings
     }
@@ -140,6 +206,13 @@ impl Postgres {
     }
 }
 
+/// Whoever has just ended needs no signal.
+fn kill(signal: &str, processes: &[&str]) -> Result<(), Error> {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "kill \"$@\" 2>/dev/null", "kill", &format!("-{signal}")]).args(processes);
+    command.status().map(drop).map_err(Error::io(format!("send {signal} to PostgreSQL")))
+}
+
 fn on(on: bool) -> &'static str {
     if on { "on" } else { "off" }
 }
@@ -164,6 +237,9 @@ mod tests {
 
         cluster.kill();
         assert!(cluster.ask("one", "select 1").await.is_err(), "nobody listens any more");
+        cluster.restart().await.unwrap();
+        cluster.shut_down().await.unwrap();
+        assert!(cluster.ask("one", "select 1").await.is_err(), "it has ended");
         cluster.restart().await.unwrap();
         assert_eq!(cluster.ask("one", "select number from kept").await.unwrap(), "7");
         let folder = cluster.folder().to_owned();

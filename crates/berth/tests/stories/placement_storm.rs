@@ -1,5 +1,6 @@
-//! Claims from many clients at servers that are killed all the time: one on SQLite, three on PostgreSQL. Whatever was answered
-//! stands, what was not answered is done or not, nothing is over-booked, and model and database agree.
+//! Claims from many clients at servers that are killed all the time, one on SQLite, three on PostgreSQL, and at servers whose
+//! database goes away. Whatever was answered stands, what was not answered is done or not, nothing is over-booked, and model
+//! and database agree.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,16 +14,20 @@ use std::{
 
 use berth_postgres::{Durability, Postgres};
 use serde_json::{Value, json};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::placement::Placement;
-use crate::support::http::{Posted, get, send};
+use crate::support::{
+    http::{Posted, get, send_and_wait},
+    waiting::{so, until},
+};
 
 const HOSTS: usize = 4;
 const ROOM: u64 = 12;
 const CLIENTS: usize = 6;
-const CLAIMS: usize = 50;
 const KILLS: usize = 8;
+/// A request has 30 s; here is a little for the machine.
+const DEADLINE: Duration = Duration::from_secs(33);
 
 fn host(number: usize) -> String {
     format!("00000000-0000-4000-8000-00000000000{number}")
@@ -39,7 +44,10 @@ async fn request(at: SocketAddr, method: &str, path: &str, body: &Value) -> Opti
     let path = format!(
         "{path} HTTP/1.1\r\nOpenStack-API-Version: placement 1.12\r\nContent-Type: application/json\r\nX-Rest:"
     );
-    send(at, method, &path, body.len(), body.as_bytes()).await
+    let begun = Instant::now();
+    let answer = send_and_wait(at, method, &path, body.len(), body.as_bytes()).await;
+    assert!(begun.elapsed() < DEADLINE, "{method} {path}: {answer:?} after {:?}", begun.elapsed());
+    answer
 }
 
 /// The same until somebody answers for good; with every answer it is known whether it was done.
@@ -66,9 +74,9 @@ async fn make_hosts(at: SocketAddr) {
 type Held = Option<(String, u64)>;
 
 /// What the consumers of one client may have afterwards: one thing each if everything was answered.
-async fn claim(client: usize, servers: Vec<SocketAddr>) -> BTreeMap<String, BTreeSet<Held>> {
+async fn claim(client: usize, servers: Vec<SocketAddr>, over: Arc<AtomicBool>) -> BTreeMap<String, BTreeSet<Held>> {
     let mut held: BTreeMap<String, BTreeSet<Held>> = BTreeMap::new();
-    for number in 0..CLAIMS {
+    for number in (0..).take_while(|_| !over.load(Ordering::Relaxed)) {
         let who = consumer(client, number % 3);
         let (at, amount) = (host((client * 7 + number * 5) % HOSTS), 1 + (client + number) as u64 % 3);
         let server = servers[(client + number) % servers.len()];
@@ -135,29 +143,22 @@ async fn judge(servers: &[Placement], held: BTreeMap<String, BTreeSet<Held>>) {
     }
 }
 
-async fn storm(mut servers: Vec<Placement>) {
+/// Claims until all blows are over, and looks at what is there then.
+async fn storm(mut servers: Vec<Placement>, blows: usize, mut blow: impl AsyncFnMut(&mut [Placement], usize)) {
     make_hosts(servers[0].api).await;
     let addresses: Vec<_> = servers.iter().map(|server| server.api).collect();
     let over = Arc::new(AtomicBool::new(false));
-    let clients: Vec<_> = (0..CLIENTS).map(|client| tokio::spawn(claim(client, addresses.clone()))).collect();
-    let watched = over.clone();
-    let killer = tokio::spawn(async move {
-        for kill in 0..KILLS {
-            if watched.load(Ordering::Relaxed) {
-                break;
-            }
-            sleep(Duration::from_millis(150 + 70 * (kill as u64 % 3))).await;
-            let number = kill % servers.len();
-            servers[number].kill_and_start().await;
-        }
-        servers
-    });
+    let client = |number| tokio::spawn(claim(number, addresses.clone(), over.clone()));
+    let clients: Vec<_> = (0..CLIENTS).map(client).collect();
+    for number in 0..blows {
+        sleep(Duration::from_millis(150 + 70 * (number as u64 % 3))).await;
+        blow(&mut servers, number).await;
+    }
+    over.store(true, Ordering::Relaxed);
     let mut held = BTreeMap::new();
     for client in clients {
         held.extend(client.await.unwrap());
     }
-    over.store(true, Ordering::Relaxed);
-    let servers = killer.await.unwrap();
     for server in &servers {
         server.is_ready().await;
     }
@@ -165,18 +166,61 @@ async fn storm(mut servers: Vec<Placement>) {
     judge(&servers, held).await;
 }
 
+async fn kill_one(servers: &mut [Placement], number: usize) {
+    let number = number % servers.len();
+    servers[number].kill_and_start().await;
+}
+
+async fn on(postgres: &Postgres, servers: usize) -> Vec<Placement> {
+    let url = postgres.create("storm").await.unwrap();
+    let mut begun = Vec::new();
+    for _ in 0..servers {
+        begun.push(Placement::begin_with(Some(url.clone())).await);
+    }
+    begun
+}
+
 #[tokio::test]
 async fn one_server_on_sqlite_loses_nothing_when_it_is_killed() {
-    storm(vec![Placement::begin_with(None).await]).await;
+    storm(vec![Placement::begin_with(None).await], KILLS, kill_one).await;
 }
 
 #[tokio::test]
 async fn three_servers_on_postgresql_lose_nothing_when_they_are_killed() {
     let postgres = Postgres::start(Durability::None).await.unwrap();
-    let url = postgres.create("storm").await.unwrap();
-    let mut servers = Vec::new();
-    for _ in 0..3 {
-        servers.push(Placement::begin_with(Some(url.clone())).await);
+    storm(on(&postgres, 3).await, KILLS, kill_one).await;
+}
+
+/// Waits until all say that they cannot work.
+async fn are_not_ready(servers: &[Placement]) {
+    for server in servers {
+        let told = until(async || {
+            let answer = get(server.side, "/readyz").await;
+            so(answer.as_ref().is_some_and(|(status, _)| *status == 503), || format!("{answer:?}"))
+        });
+        told.await.unwrap();
+        let answer = request(server.api, "GET", "/resource_providers", &Value::Null).await.unwrap();
+        assert_eq!((answer.status, answer.header("Retry-After")), (503, Some("1")), "{}", answer.body);
     }
-    storm(servers).await;
+}
+
+#[tokio::test]
+async fn two_servers_lose_nothing_when_their_database_goes_away() {
+    let mut postgres = Postgres::start(Durability::Disk).await.unwrap();
+    let servers = on(&postgres, 2).await;
+    storm(servers, 4, async |servers, number| {
+        if number % 2 == 0 {
+            postgres.shut_down().await.unwrap();
+            are_not_ready(servers).await;
+            postgres.restart().await.unwrap();
+        } else {
+            postgres.pause().unwrap();
+            are_not_ready(servers).await;
+            postgres.resume().unwrap();
+        }
+        for server in servers {
+            server.is_ready().await;
+        }
+    })
+    .await;
 }

@@ -34,22 +34,30 @@ pub async fn post(address: SocketAddr, path: &str, body: &[u8]) -> Option<Posted
 
 /// Sends a request whose body is said to have another length than it has.
 pub async fn send(address: SocketAddr, method: &str, path: &str, declared: usize, body: &[u8]) -> Option<Posted> {
-    let asked = async {
-        let mut stream = TcpStream::connect(address).await.ok()?;
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {declared}\r\n\r\n"
-        );
-        stream.write_all(head.as_bytes()).await.ok()?;
-        // Who refuses a request need not read all of it.
-        let _ = stream.write_all(body).await;
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer).await;
-        let answer = String::from_utf8(answer).ok()?;
-        let (head, body) = answer.split_once("\r\n\r\n")?;
-        let status = head.split(' ').nth(1)?.parse().ok()?;
-        Some(Posted { status, head: head.to_owned(), body: body.to_owned() })
-    };
-    timeout(ANSWER_WITHIN, asked).await.ok().flatten()
+    timeout(ANSWER_WITHIN, send_and_wait(address, method, path, declared, body)).await.ok().flatten()
+}
+
+/// The same, however long the answer takes; `None` when the connection breaks.
+pub async fn send_and_wait(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    declared: usize,
+    body: &[u8],
+) -> Option<Posted> {
+    let mut stream = TcpStream::connect(address).await.ok()?;
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {declared}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.ok()?;
+    // Who refuses a request need not read all of it.
+    let _ = stream.write_all(body).await;
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer).await;
+    let answer = String::from_utf8(answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    Some(Posted { status, head: head.to_owned(), body: body.to_owned() })
 }
 
 /// Status and body; `None` when nobody answers.

@@ -67,6 +67,15 @@ pub enum LedgerError {
         #[source]
         source: sqlx::Error,
     },
+    /// What stands between here and an encrypted connection.
+    #[error(
+        "the connection to PostgreSQL cannot be encrypted as --database wants it; sslrootcert must be a file with the authority that signed the server's certificate, the host must be named as in the certificate, and the server needs ssl=on"
+    )]
+    Encryption {
+        /// What is wrong with the certificate, the file or the server.
+        #[source]
+        source: sqlx::Error,
+    },
     /// A database that cannot be named.
     #[error("--database {found:?} is neither a file, :memory: nor postgres://user@host/database")]
     Address {

@@ -6,6 +6,7 @@ mod connect;
 mod follow;
 mod load;
 mod news;
+mod pool;
 mod questions;
 mod states;
 mod write;
@@ -16,7 +17,8 @@ use berth_placement_model::{Command, Key, Model};
 use berth_telemetry::clock::Clock;
 use follow::{Asker, Follower, Position, WAITING};
 use futures::{FutureExt as _, future::BoxFuture};
-use sqlx::{Executor as _, PgPool, Row as _};
+use pool::Pool;
+use sqlx::{Connection as _, Executor as _, Row as _};
 use tokio::{
     sync::{mpsc, oneshot, watch},
     time::{Instant, timeout_at},
@@ -34,7 +36,7 @@ const FRESH: Duration = Duration::from_secs(10);
 /// A ledger in a PostgreSQL database. The last clone that is dropped ends it.
 #[derive(Clone)]
 pub struct PostgresLedger {
-    pool: PgPool,
+    pool: Arc<Pool>,
     askers: mpsc::Sender<Asker>,
     shelf: Arc<Shelf>,
     position: watch::Receiver<Option<Position>>,
@@ -46,14 +48,20 @@ impl PostgresLedger {
     /// Brings the schema of the database at `url` up to date. The model is built behind this.
     pub async fn open(url: &str, clock: Arc<dyn Clock>, metrics: LedgerMetrics) -> Result<Self, LedgerError> {
         let options = connect::options(url)?;
-        let connection = connect::connection(&options).await;
-        connect::migrate(&mut connection.map_err(|source| LedgerError::Postgres { source })?).await?;
+        let mut connection = connect::connection(&options).await.map_err(connect::refused)?;
+        connect::migrate(&mut connection).await?;
         let (askers, asked) = mpsc::channel(WAITING);
         let (reported, position) = watch::channel(None);
         let shelf = Arc::new(Shelf::default());
-        let pool = connect::pool(options.clone());
-        let follower =
-            Follower { options, shelf: shelf.clone(), metrics: metrics.clone(), askers: asked, position: reported };
+        let pool = Arc::new(Pool::new(options.clone()));
+        let follower = Follower {
+            options,
+            pool: pool.clone(),
+            shelf: shelf.clone(),
+            metrics: metrics.clone(),
+            askers: asked,
+            position: reported,
+        };
         tokio::spawn(follower.run());
         Ok(Self { pool, askers, shelf, position, clock, metrics })
     }
@@ -90,7 +98,8 @@ impl PostgresLedger {
         let Some(Position { seen, model, .. }) = self.position.borrow().clone() else {
             return Ok(vec!["there is no model yet".to_owned()]);
         };
-        let mut transaction = self.pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+        let mut connection = self.pool.lend().await?;
+        let mut transaction = connection.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
         transaction.execute("SET LOCAL enable_seqscan = on; SET LOCAL statement_timeout = '60s'").await?;
         let (news, contents) = news::both(&mut transaction, &seen).await?;
         let Some(news) = news else { return Ok(vec!["the model is behind, and is built anew".to_owned()]) };
@@ -102,6 +111,7 @@ impl PostgresLedger {
         }
         found.truncate(check::MOST);
         transaction.rollback().await?;
+        connection.give_back();
         Ok(found)
     }
 }

@@ -44,12 +44,15 @@ async fn a_schema_for_newer_binaries_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let place = Place::File(folder.path().join("ledger.db"));
     open(&place).unwrap().close().await;
-    Connection::open(folder.path().join("ledger.db"))
-        .unwrap()
-        .execute("UPDATE schema SET oldest_binary = 9", [])
-        .unwrap();
+    let upgrade = |sql| Connection::open(folder.path().join("ledger.db")).unwrap().execute(sql, []).unwrap();
+    upgrade("UPDATE schema SET version = 9");
+    let ledger = open(&place).unwrap();
+    let create = Command::CreateProvider { uuid: Key::new("p1"), name: "p1".to_owned(), parent: None };
+    ledger.write(create, soon()).await.unwrap();
+    ledger.close().await;
+    upgrade("UPDATE schema SET oldest_binary = 9");
     let refused = open(&place).map(drop).unwrap_err();
-    assert!(matches!(refused, LedgerError::TooNew { oldest_binary: 9, .. }), "{refused}");
+    assert!(matches!(refused, LedgerError::TooNew { version: 9, oldest_binary: 9, .. }), "{refused}");
 }
 
 #[tokio::test]

@@ -4,9 +4,13 @@
 
 mod commands;
 mod concurrent;
+mod encrypted;
 mod files;
+mod outages;
+mod proxy;
 mod replicas;
 mod same;
+mod statements;
 mod world;
 
 /// Runs one test on every kind of ledger.

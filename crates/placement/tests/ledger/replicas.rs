@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use berth_placement::ledger::{LedgerError, postgres::PostgresLedger};
+use berth_placement::ledger::{Ledger as _, LedgerError, postgres::PostgresLedger};
 use berth_placement_model::{Command, Key};
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
@@ -109,8 +109,10 @@ async fn a_schema_for_newer_binaries_is_refused() {
     let world = World::postgres().await;
     let mut hand = PgConnection::connect(&world.url).await.unwrap();
     hand.execute("UPDATE schema SET version = 9").await.unwrap();
-    let again = PostgresLedger::open(&world.url, Arc::new(Still), metrics()).await;
-    assert!(again.is_ok(), "a newer schema that suits old binaries is used");
+    let again = PostgresLedger::open(&world.url, Arc::new(Still), metrics()).await.unwrap();
+    let create = Command::CreateProvider { uuid: Key::new("p1"), name: "p1".to_owned(), parent: None };
+    again.write(create, soon()).await.unwrap();
+    assert!(world.model().await.provider(&Key::new("p1")).is_some(), "who was there before goes on");
     hand.execute("UPDATE schema SET oldest_binary = 9").await.unwrap();
     let refused = PostgresLedger::open(&world.url, Arc::new(Still), metrics()).await.map(drop).unwrap_err();
     assert!(matches!(refused, LedgerError::TooNew { version: 9, .. }), "{refused}");

@@ -1,11 +1,12 @@
 //! Connections to PostgreSQL. It decides how each is set, how long things may take, and which migrations are run.
 
-use std::{str::FromStr as _, time::Duration};
-
-use sqlx::{
-    Connection as _, Executor as _, PgConnection, PgPool, Row as _,
-    postgres::{PgConnectOptions, PgPoolOptions},
+use std::{
+    io::{self, ErrorKind},
+    str::FromStr as _,
+    time::Duration,
 };
+
+use sqlx::{Connection as _, Executor as _, PgConnection, Row as _, postgres::PgConnectOptions};
 use tokio::time::timeout;
 
 use crate::ledger::{
@@ -20,8 +21,6 @@ const MIGRATION_LOCK: i64 = 0x6265_7274_6801;
 
 /// How long a request waits for a connection.
 pub(super) const WAIT: Duration = Duration::from_secs(5);
-/// Connections of one process, without the one that follows changes.
-const MOST: u32 = 16;
 
 /// What every connection is told. Plans are made once and use indexes whatever the tables looked like then; a statement has
 /// 10 s, and a transaction that nobody continues does not hold its locks for long.
@@ -35,25 +34,25 @@ pub(super) fn options(url: &str) -> Result<PgConnectOptions, LedgerError> {
     Ok(options.application_name("berth-placement"))
 }
 
-/// Connections on demand.
-pub(super) fn pool(options: PgConnectOptions) -> PgPool {
-    let settings = PgPoolOptions::new()
-        .max_connections(MOST)
-        .acquire_timeout(WAIT)
-        // A claim would pay a round trip for the question whether the connection still works; a broken one is tried again.
-        .test_before_acquire(false)
-        .after_connect(|connection, _| Box::pin(async move { connection.execute(SETTINGS).await.map(drop) }));
-    settings.connect_lazy_with(options)
-}
-
-/// One connection outside of the pool.
+/// One connection, or none within 5 s.
 pub(super) async fn connection(options: &PgConnectOptions) -> Result<PgConnection, sqlx::Error> {
     let connected = timeout(WAIT, async {
         let mut connection = PgConnection::connect_with(options).await?;
         connection.execute(SETTINGS).await?;
         Ok(connection)
     });
-    connected.await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+    let silent = || io::Error::new(ErrorKind::TimedOut, "the server has not answered within 5 s");
+    connected.await.unwrap_or_else(|_| Err(silent().into()))
+}
+
+/// Why there is no first connection. Certificates are checked here alone, so that their faults end the start.
+pub(super) fn refused(source: sqlx::Error) -> LedgerError {
+    let encryption = match &source {
+        sqlx::Error::Tls(_) => true,
+        sqlx::Error::Io(error) => error.kind() == ErrorKind::InvalidData,
+        _ => false,
+    };
+    if encryption { LedgerError::Encryption { source } } else { LedgerError::Postgres { source } }
 }
 
 /// Brings the schema up to date, one process at a time.

@@ -1,7 +1,7 @@
 //! Keeps the model as new as the database for everybody who reads. It decides that whoever asks gets what a query says that
 //! began after he asked, that those who wait share one, and that a model which may have missed something is built anew.
 
-use std::{sync::Arc, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use berth_placement_model::Model;
 use sqlx::{PgConnection, postgres::PgConnectOptions};
@@ -13,6 +13,7 @@ use tokio::{
 use super::{
     connect,
     news::{self, Seen, Since},
+    pool::Pool,
 };
 use crate::ledger::{
     LedgerMetrics,
@@ -37,6 +38,8 @@ pub(super) type Asker = oneshot::Sender<()>;
 /// Follows a database.
 pub(super) struct Follower {
     pub options: PgConnectOptions,
+    /// For what nobody waits for. Told when the database does not answer, so that requests make new connections.
+    pub pool: Arc<Pool>,
     pub shelf: Arc<Shelf>,
     pub metrics: LedgerMetrics,
     pub askers: mpsc::Receiver<Asker>,
@@ -66,6 +69,14 @@ enum End {
 impl Follower {
     /// Follows until nobody is left who could ask.
     pub async fn run(mut self) {
+        let pool = self.pool.clone();
+        tokio::select! {
+            () = self.follow_on() => {}
+            never = prune(&pool) => match never {}
+        }
+    }
+
+    async fn follow_on(&mut self) {
         loop {
             let ended = match self.build().await {
                 Ok((connection, seen)) => self.follow(connection, seen).await,
@@ -74,6 +85,7 @@ impl Follower {
             let End::Broken(why) = ended else { return };
             self.shelf.place(None);
             self.position.send_replace(None);
+            self.pool.forget();
             tracing::warn!(why, "the model is dropped and built anew");
             self.refuse_waiting();
             sleep(PAUSE).await;
@@ -106,7 +118,7 @@ impl Follower {
     }
 
     async fn follow(&mut self, mut connection: PgConnection, mut seen: Seen) -> End {
-        let (mut tick, mut prune) = (interval(TICK), interval(PRUNE));
+        let mut tick = interval(TICK);
         loop {
             let mut waiting = Vec::new();
             tokio::select! {
@@ -114,13 +126,6 @@ impl Follower {
                     Some(asker) => waiting.push(asker),
                     None => return End::Unwanted,
                 },
-                _ = prune.tick() => {
-                    // Others prune too; what one of them misses is for the next.
-                    if let Err(error) = news::prune(&mut connection).await {
-                        return End::Broken(error.to_string());
-                    }
-                    continue;
-                }
                 _ = tick.tick() => {}
             }
             while let Ok(asker) = self.askers.try_recv() {
@@ -140,6 +145,24 @@ impl Follower {
                 // Whoever does not wait any more needs no answer.
                 let _ = asker.send(());
             }
+        }
+    }
+}
+
+/// Removes old records now and then, on a connection of its own so that no reader waits for it. Others prune too; what one of
+/// them misses is for the next.
+async fn prune(pool: &Pool) -> Infallible {
+    let mut each = interval(PRUNE);
+    loop {
+        each.tick().await;
+        let pruned = timeout(PRUNE, async {
+            let mut connection = pool.lend().await?;
+            news::prune(&mut connection).await?;
+            connection.give_back();
+            Ok::<_, sqlx::Error>(())
+        });
+        if let Ok(Err(error)) = pruned.await {
+            tracing::debug!(%error, "old records are pruned later");
         }
     }
 }

@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 
 use berth_placement_model::{ClassName, Key};
-use sqlx::{PgPool, Row as _};
+use sqlx::Row as _;
 
-use super::states::amount;
+use super::{pool::Pool, states::amount};
 use crate::ledger::{ConsumerRecord, KindFilter, ProviderAllocations, Usage, UsageQuestion, times::timestamp};
 
 type Result<T> = std::result::Result<T, sqlx::Error>;
 
 /// A consumer with what it has.
-pub(super) async fn consumer(pool: &PgPool, key: &Key) -> Result<Option<ConsumerRecord>> {
+pub(super) async fn consumer(pool: &Pool, key: &Key) -> Result<Option<ConsumerRecord>> {
     const CONSUMER: &str = "SELECT c.generation, c.project, c.\"user\", c.kind, p.uuid, p.generation, a.class, a.used, \
          a.created_at FROM consumers c JOIN allocations a ON a.consumer = c.uuid JOIN providers p ON p.id = a.provider \
          WHERE c.uuid = $1 ORDER BY p.id";
     let mut record: Option<ConsumerRecord> = None;
-    for row in sqlx::query(CONSUMER).bind(key.as_str()).fetch_all(pool).await? {
+    for row in pool.rows(sqlx::query(CONSUMER).bind(key.as_str())).await? {
         let modified = timestamp(row.try_get(8)?);
         let record = match &mut record {
             Some(record) => record,
@@ -41,12 +41,12 @@ pub(super) async fn consumer(pool: &PgPool, key: &Key) -> Result<Option<Consumer
 }
 
 /// Who has allocations at a provider.
-pub(super) async fn consumers_at(pool: &PgPool, provider: &Key) -> Result<Option<ProviderAllocations>> {
+pub(super) async fn consumers_at(pool: &Pool, provider: &Key) -> Result<Option<ProviderAllocations>> {
     const CONSUMERS: &str = "SELECT p.generation, c.uuid, c.generation, a.class, a.used, a.created_at \
          FROM providers p LEFT JOIN (allocations a JOIN consumers c ON c.uuid = a.consumer) ON a.provider = p.id \
          WHERE p.uuid = $1";
     let mut all: Option<ProviderAllocations> = None;
-    for row in sqlx::query(CONSUMERS).bind(provider.as_str()).fetch_all(pool).await? {
+    for row in pool.rows(sqlx::query(CONSUMERS).bind(provider.as_str())).await? {
         let generation = row.try_get(0)?;
         let all =
             all.get_or_insert_with(|| ProviderAllocations { generation, consumers: BTreeMap::new(), modified: None });
@@ -60,7 +60,7 @@ pub(super) async fn consumers_at(pool: &PgPool, provider: &Key) -> Result<Option
 }
 
 /// Sums by type, document 51 section 10.
-pub(super) async fn usages(pool: &PgPool, question: &UsageQuestion) -> Result<Vec<Usage>> {
+pub(super) async fn usages(pool: &Pool, question: &UsageQuestion) -> Result<Vec<Usage>> {
     const USAGES: &str = "WITH chosen AS MATERIALIZED (SELECT uuid, kind FROM consumers \
            WHERE project = $1 AND ($2::text IS NULL OR \"user\" = $2) AND ($3 OR kind IS NOT DISTINCT FROM $4)), \
          counted AS (SELECT kind, count(*) AS consumers FROM chosen GROUP BY kind) \
@@ -75,7 +75,7 @@ pub(super) async fn usages(pool: &PgPool, question: &UsageQuestion) -> Result<Ve
     };
     let query = sqlx::query(USAGES).bind(&question.project).bind(&question.user).bind(any).bind(kind);
     let mut found: BTreeMap<Option<String>, Usage> = BTreeMap::new();
-    for row in query.fetch_all(pool).await? {
+    for row in pool.rows(query).await? {
         let kind: Option<String> = row.try_get(0)?;
         let consumers = amount(row.try_get(1)?);
         let usage = found.entry(kind.clone()).or_insert(Usage { kind, consumers, resources: BTreeMap::new() });

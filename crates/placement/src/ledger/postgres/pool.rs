@@ -1,0 +1,126 @@
+//! Connections that requests share. It decides that nobody gets one which somebody left in the middle of something, and that
+//! one which does not answer any more keeps nobody's place.
+
+use std::{
+    mem,
+    ops::{Deref, DerefMut},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use sqlx::{
+    Connection as _, PgConnection, Postgres,
+    postgres::{PgArguments, PgConnectOptions, PgRow},
+    query::Query,
+};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::{Instant, timeout},
+};
+
+use super::connect::{self, WAIT};
+
+/// Connections of one process, without the one that follows changes.
+const MOST: u32 = 16;
+/// Something between here and the database may forget a connection that has been quiet for longer.
+const QUIET: Duration = Duration::from_secs(600);
+/// For a farewell.
+const CLOSE: Duration = Duration::from_secs(1);
+
+/// Connections on demand.
+pub(super) struct Pool {
+    options: PgConnectOptions,
+    places: Semaphore,
+    idle: Mutex<Vec<Idle>>,
+}
+
+struct Idle {
+    connection: PgConnection,
+    since: Instant,
+}
+
+/// A connection for one piece of work. Whoever does not give it back, because it failed or was given up, has it closed;
+/// what it was in the middle of is undone by the database.
+pub(super) struct Lent<'a> {
+    pool: &'a Pool,
+    connection: PgConnection,
+    _place: SemaphorePermit<'a>,
+}
+
+impl Pool {
+    pub fn new(options: PgConnectOptions) -> Self {
+        Self { options, places: Semaphore::new(MOST as usize), idle: Mutex::default() }
+    }
+
+    /// A connection within 5 s. One that broke while nobody used it fails at its first statement.
+    pub async fn lend(&self) -> Result<Lent<'_>, sqlx::Error> {
+        let lent = timeout(WAIT, async {
+            let place = self.places.acquire().await.map_err(|_| sqlx::Error::PoolClosed)?;
+            let connection = match self.take() {
+                Some(idle) => idle,
+                None => connect::connection(&self.options).await?,
+            };
+            Ok(Lent { pool: self, connection, _place: place })
+        });
+        lent.await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+    }
+
+    /// All rows of one statement.
+    pub async fn rows(&self, query: Query<'_, Postgres, PgArguments>) -> Result<Vec<PgRow>, sqlx::Error> {
+        let mut connection = self.lend().await?;
+        let rows = query.fetch_all(&mut *connection).await;
+        match &rows {
+            Ok(_) => connection.give_back(),
+            Err(_) => self.forget(),
+        }
+        rows
+    }
+
+    /// Closes those that nobody uses: somebody has met one that is broken, so they all may be.
+    pub fn forget(&self) {
+        let idle = mem::take(&mut *self.idle());
+        drop(idle);
+    }
+
+    /// Waits for those in use, and says farewell to the database.
+    pub async fn close(&self) {
+        let _all = self.places.acquire_many(MOST).await;
+        let idle = mem::take(&mut *self.idle());
+        for one in idle {
+            // The database notices without it, a little later.
+            let _ = timeout(CLOSE, one.connection.close()).await;
+        }
+    }
+
+    fn take(&self) -> Option<PgConnection> {
+        let mut idle = self.idle();
+        idle.retain(|one| one.since.elapsed() < QUIET);
+        idle.pop().map(|one| one.connection)
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lent<'_> {
+    /// For the next one. There is no transaction and no statement on it.
+    pub fn give_back(self) {
+        let Self { pool, connection, _place } = self;
+        pool.idle().push(Idle { connection, since: Instant::now() });
+    }
+}
+
+impl Deref for Lent<'_> {
+    type Target = PgConnection;
+
+    fn deref(&self) -> &PgConnection {
+        &self.connection
+    }
+}
+
+impl DerefMut for Lent<'_> {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        &mut self.connection
+    }
+}

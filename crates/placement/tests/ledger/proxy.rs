@@ -1,0 +1,157 @@
+//! A way to PostgreSQL that can be disturbed: connections fall silent, or something happens to the next COMMIT. It also tells
+//! which statements went through.
+
+use std::{
+    future::pending,
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    sync::watch,
+};
+
+/// What happens to a COMMIT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtCommit {
+    /// The connection breaks before the server has it.
+    Lost,
+    /// The connection breaks before the answer arrives.
+    Unanswered,
+    /// The server commits, and says that it ends instead of what it has done.
+    Ends,
+}
+
+/// Messages as PostgreSQL's protocol has them.
+mod wire {
+    /// FATAL 57P01.
+    pub fn ends() -> Vec<u8> {
+        let fields = b"SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0";
+        let length = u32::try_from(fields.len() + 4).unwrap();
+        [&b"E"[..], &length.to_be_bytes(), fields].concat()
+    }
+
+    /// The statements of whole messages: of simple queries, and of those that are prepared.
+    pub fn statements(mut bytes: &[u8]) -> Vec<String> {
+        let mut found = Vec::new();
+        while let [kind, a, b, c, d, rest @ ..] = bytes {
+            let length = (u32::from_be_bytes([*a, *b, *c, *d]) as usize).saturating_sub(4).min(rest.len());
+            let (body, next) = rest.split_at(length);
+            let mut texts = body.split(|byte| *byte == 0).map(|text| String::from_utf8_lossy(text).into_owned());
+            match kind {
+                b'Q' => found.extend(texts.next()),
+                // After its name.
+                b'P' => found.extend(texts.nth(1)),
+                _ => {}
+            }
+            bytes = next;
+        }
+        found
+    }
+}
+
+struct Shared {
+    server: SocketAddr,
+    at_commit: Mutex<Option<AtCommit>>,
+    silenced: watch::Sender<()>,
+    statements: Mutex<Vec<(usize, String)>>,
+    connections: AtomicUsize,
+}
+
+/// It ends with the test.
+pub struct Proxy {
+    pub url: String,
+    shared: Arc<Shared>,
+}
+
+impl Proxy {
+    /// Before the server of this URL.
+    pub async fn before(url: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (_, place) = url.split_once('@').unwrap();
+        let (server, database) = place.split_once('/').unwrap();
+        let shared = Arc::new(Shared {
+            server: server.parse().unwrap(),
+            at_commit: Mutex::default(),
+            silenced: watch::Sender::new(()),
+            statements: Mutex::default(),
+            connections: AtomicUsize::default(),
+        });
+        let own = listener.local_addr().unwrap();
+        let url = format!("postgresql://berth@{own}/{database}?sslmode=disable");
+        tokio::spawn(serve(listener, shared.clone()));
+        Self { url, shared }
+    }
+
+    /// Once.
+    pub fn at_commit(&self, what: AtCommit) {
+        *self.shared.at_commit.lock().unwrap() = Some(what);
+    }
+
+    /// Nothing passes any more on any connection that there is, and nobody is told. New ones work.
+    pub fn silence(&self) {
+        self.shared.silenced.send_replace(());
+    }
+
+    /// The statements of every connection that has sent this one, in order.
+    pub fn statements_with(&self, one: &str) -> Vec<Vec<String>> {
+        let statements = self.shared.statements.lock().unwrap();
+        let of = |number| statements.iter().filter(move |(of, _)| *of == number).map(|(_, text)| text.clone());
+        let all = (0..self.shared.connections.load(Ordering::Relaxed)).map(|number| of(number).collect::<Vec<_>>());
+        all.filter(|texts| texts.iter().any(|text| text == one)).collect()
+    }
+}
+
+async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+    while let Ok((client, _)) = listener.accept().await {
+        let (shared, number) = (shared.clone(), shared.connections.fetch_add(1, Ordering::Relaxed));
+        // However it ends, both sides see a broken connection.
+        tokio::spawn(async move { carry(client, number, &shared).await });
+    }
+}
+
+async fn carry(mut client: TcpStream, number: usize, shared: &Shared) -> io::Result<()> {
+    let mut server = TcpStream::connect(shared.server).await?;
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let mut silenced = shared.silenced.subscribe();
+    let (mut asked, mut answered) = (vec![0; 1 << 16], vec![0; 1 << 16]);
+    loop {
+        tokio::select! {
+            read = client.read(&mut asked) => {
+                let bytes = &asked[..read?];
+                if bytes.is_empty() {
+                    return Ok(());
+                }
+                let statements = wire::statements(bytes);
+                let commits = statements.iter().any(|text| text == "COMMIT");
+                shared.statements.lock().unwrap().extend(statements.into_iter().map(|text| (number, text)));
+                let happens = if commits { shared.at_commit.lock().unwrap().take() } else { None };
+                if happens == Some(AtCommit::Lost) {
+                    return Ok(());
+                }
+                server.write_all(bytes).await?;
+                if happens.is_some() {
+                    // It has committed when it answers.
+                    server.read(&mut answered).await?;
+                }
+                match happens {
+                    Some(AtCommit::Ends) => return client.write_all(&wire::ends()).await,
+                    Some(_) => return Ok(()),
+                    None => {}
+                }
+            }
+            read = server.read(&mut answered) => match read? {
+                0 => return Ok(()),
+                count => client.write_all(&answered[..count]).await?,
+            },
+            _ = silenced.changed() => pending().await,
+        }
+    }
+}
