@@ -114,7 +114,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for RefusedHeads<S> {
     ) -> Poll<io::Result<usize>> {
         // The library's own answer is one slice.
         match slices.iter().find(|slice| !slice.is_empty()) {
-            Some(first) if first.starts_with(REFUSED) => self.poll_write(cx, first),
+            Some(first) if self.other_words(first).is_some() => self.poll_write(cx, first),
             _ => {
                 ready!(self.poll_instead(cx))?;
                 Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
