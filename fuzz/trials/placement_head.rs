@@ -32,7 +32,8 @@ pub fn head(input: &[u8]) -> Option<StatusCode> {
 
 fn is_one_answer(text: &str) {
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{text:?} has no end"));
-    assert!(head.starts_with("HTTP/1.1 4"), "{text:?}");
+    // A preflight is answered before its length is looked at.
+    assert!(head.starts_with("HTTP/1.1 4") || head.starts_with("HTTP/1.1 200 OK"), "{text:?}");
     assert!(head.split("\r\n").all(|line| !line.contains(['\r', '\n'])), "{text:?}");
     let length = head.split("\r\n").find_map(|line| line.strip_prefix("content-length: "));
     // What is no UTF-8 was replaced by something longer.

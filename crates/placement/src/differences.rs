@@ -246,14 +246,14 @@ const RUNNING: &[Difference] = &[
 
 /// The tables of the documentation.
 pub fn tables() -> String {
-    let mut page = String::new();
-    for (part, differences) in DIFFERENCES {
-        page += &format!("\n### {part}\n\n| About | Placement 16 | `berth placement` | Why |\n|---|---|---|---|\n");
-        for Difference { about, placement, here, why } in differences {
-            page += &format!("| {about} | {placement} | {here} | {why} |\n");
-        }
-    }
-    page
+    let row = |Difference { about, placement, here, why }: &Difference| {
+        format!("| {about} | {placement} | {here} | {why} |\n")
+    };
+    let table = |(part, differences): Part| {
+        let rows: String = differences.iter().map(row).collect();
+        format!("\n### {part}\n\n| About | Placement 16 | `berth placement` | Why |\n|---|---|---|---|\n{rows}")
+    };
+    DIFFERENCES.into_iter().map(table).collect()
 }
 
 #[cfg(test)]

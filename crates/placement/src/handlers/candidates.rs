@@ -46,10 +46,9 @@ fn begin(
 /// What does not fit into the first piece is made as the client reads.
 fn body(first: Vec<u8>, rest: Pages, share: Option<OwnedSemaphorePermit>) -> Body {
     let Some(share) = share else { return first.into() };
-    let rest = rest.map(move |piece| {
-        // The share is given back when the last piece has been taken, or the client has gone.
+    // The share is given back with the pieces: when the last one has been taken, or the client has gone.
+    let rest = rest.inspect(move |_| {
         let _held = &share;
-        piece
     });
     Body::from_stream(stream::iter([first].into_iter().chain(rest).map(Ok::<_, Infallible>)))
 }
