@@ -156,6 +156,5 @@ fn start() -> MemoryState {
         let path = format!("PUT /resource_providers/00000000-0000-4000-8000-00000000000{member}/aggregates");
         done(&path, "placement 1.1", r#"["00000000-0000-4000-8000-0000000000ff"]"#);
     }
-    let state = world.ledger.state.lock().unwrap().clone();
-    state
+    world.ledger.state.lock().unwrap().clone()
 }

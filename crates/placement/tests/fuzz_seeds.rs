@@ -15,6 +15,7 @@ mod query;
 #[path = "../../../fuzz/trials/placement_world.rs"]
 mod world;
 
+use axum::http::StatusCode;
 use changed::{changed, seeds};
 use proptest::prelude::*;
 
@@ -34,7 +35,7 @@ fn every_seed_of_bodies_is_done() {
     assert!(seeds.len() > 8);
     for seed in &seeds {
         let answers = body::body(seed);
-        let done = answers.iter().all(|status| status.is_success());
+        let done = answers.iter().all(StatusCode::is_success);
         assert!(done && !answers.is_empty(), "{answers:?} {}", String::from_utf8_lossy(seed));
     }
 }
