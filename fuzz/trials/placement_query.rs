@@ -54,7 +54,10 @@ fn candidates(question: &CandidatesQuestion, told: &impl Fn(&Refusal) -> usize) 
     let mut all: Vec<Found> = Vec::new();
     for options in [few, turns, drawn] {
         match MODEL.candidates(question, &options) {
-            Ok(found) => all.push((requests(&found.body(), found.len(), question), found.is_cut)),
+            Ok(found) => {
+                let (count, is_cut) = (found.len(), found.is_cut);
+                all.push((requests(&found.body(), count, question), is_cut));
+            }
             Err(NoCandidates::Refused(refusal)) => return told(&refusal),
             Err(NoCandidates::TooComplex) => return 0,
         }

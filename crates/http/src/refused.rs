@@ -65,8 +65,8 @@ impl<S> RefusedHeads<S> {
 /// The status of an answer that refuses a request without a word.
 fn refusal(bytes: &[u8]) -> Option<StatusCode> {
     let status = StatusCode::from_bytes(bytes.strip_prefix(VERSION)?.get(..3)?).ok()?;
-    let is_empty = bytes.windows(EMPTY.len()).any(|part| part == EMPTY);
-    (status.is_client_error() && is_empty).then_some(status)
+    let is_empty = || bytes.windows(EMPTY.len()).any(|part| part == EMPTY);
+    (status.is_client_error() && is_empty()).then_some(status)
 }
 
 impl<S: AsyncWrite + Unpin> RefusedHeads<S> {
@@ -114,7 +114,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for RefusedHeads<S> {
     ) -> Poll<io::Result<usize>> {
         // The library's own answer is one slice.
         match slices.iter().find(|slice| !slice.is_empty()) {
-            Some(first) if self.other_words(first).is_some() => self.poll_write(cx, first),
+            Some(first) if refusal(first).is_some() => self.poll_write(cx, first),
             _ => {
                 ready!(self.poll_instead(cx))?;
                 Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
