@@ -84,7 +84,8 @@ bench-build: check-tools
 
 .PHONY: bench
 bench: bench-build ## Measure the figures of docs/performance.md; QUICK=1 in minutes, ONLY=scheduler,floor some of them.
-	@$(BENCH) figures $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick)
+	@$(BENCH) figures $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick) $(if $(ROUNDS),--rounds $(ROUNDS)) \
+		$(if $(HOSTS),--hosts $(HOSTS)) $(if $(STORE),--store $(STORE))
 
 .PHONY: bench-start
 bench-start: bench-build ## Measure the start with 5,000 and 50,000 objects; OBJECTS=N measures one size.

@@ -73,6 +73,12 @@ enum Part {
     Restart,
     /// Rows f to i: the Placement API beside Placement itself.
     Placement,
+    /// Rows f and g by themselves.
+    Candidates,
+    /// Row h by itself.
+    Claims,
+    /// Row i by itself.
+    Ready,
     /// Row a by itself.
     Many,
     /// Row b by itself.
@@ -88,12 +94,28 @@ pub struct Size {
     /// How often operator and floor take their turns.
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
+    /// Candidates only in clouds of so many hosts.
+    #[arg(long, value_name = "N")]
+    hosts: Option<u64>,
+    /// Candidates and claims only with this database.
+    #[arg(long, value_name = "DATABASE")]
+    store: Option<placement::Store>,
 }
 
 impl Size {
     /// The one as the document has it, or the smaller one.
     pub fn pick<T>(self, full: T, quick: T) -> T {
         if self.quick { quick } else { full }
+    }
+
+    /// Those of these clouds, by their hosts, that somebody has asked for.
+    pub fn hosts(self, all: &[u64]) -> impl Iterator<Item = u64> {
+        all.iter().copied().filter(move |hosts| self.hosts.is_none_or(|only| only == *hosts))
+    }
+
+    /// Those databases that somebody has asked for.
+    pub fn stores(self) -> impl Iterator<Item = placement::Store> {
+        placement::Store::ALL.into_iter().filter(move |store| self.store.is_none_or(|only| only == *store))
     }
 
     /// Whether it is as the document has it.
@@ -146,6 +168,9 @@ impl Part {
             Self::Scale => scale::measure(size).await,
             Self::Restart => restart::measure(size).await,
             Self::Placement => placement::measure(size).await,
+            Self::Candidates => placement::candidates(size).await,
+            Self::Claims => placement::claims(size).await,
+            Self::Ready => placement::ready(size).await,
             Self::Many => Ok(vec![floor::many::measure(size).await?]),
             Self::One => Ok(vec![floor::one::measure(size).await?]),
         }

@@ -25,7 +25,7 @@ use std::time::Duration;
 use self::cloud::{Cloud, Shape};
 use self::questions::Question;
 use self::scene::{Scene, limited};
-use self::servers::Store;
+pub use self::servers::Store;
 use crate::error::Error;
 use crate::pairs::ratio;
 use crate::table::{Goal, Row};
@@ -50,16 +50,35 @@ const START: Duration = Duration::from_secs(1);
 
 /// Measures everything.
 pub async fn measure(size: Size) -> Result<Vec<Row>, Error> {
-    let binary = binary()?;
-    let mut rows = Vec::new();
-    for store in [Store::Sqlite, Store::Postgres] {
-        for hosts in size.pick(&[1_000, 10_000][..], &[100][..]) {
-            rows.push(candidates(&binary, store, *hosts, size).await?);
-        }
-        rows.push(claims(&binary, store, size.pick(1_000, 100), size).await?);
-    }
-    rows.push(start(&binary, size.pick(10_000, 100)).await?);
+    let mut rows = candidates(size).await?;
+    rows.extend(claims(size).await?);
+    rows.extend(ready(size).await?);
     Ok(rows)
+}
+
+/// Rows f and g: reading.
+pub async fn candidates(size: Size) -> Result<Vec<Row>, Error> {
+    let (binary, mut rows) = (binary()?, Vec::new());
+    for store in size.stores() {
+        for hosts in size.hosts(size.pick(&[1_000, 10_000][..], &[100][..])) {
+            rows.push(candidates_of(&binary, store, hosts, size).await?);
+        }
+    }
+    Ok(rows)
+}
+
+/// Row h: writing.
+pub async fn claims(size: Size) -> Result<Vec<Row>, Error> {
+    let (binary, mut rows) = (binary()?, Vec::new());
+    for store in size.stores() {
+        rows.push(claims_on(&binary, store, size.pick(1_000, 100), size).await?);
+    }
+    Ok(rows)
+}
+
+/// Row i: until the first answer.
+pub async fn ready(size: Size) -> Result<Vec<Row>, Error> {
+    Ok(vec![start(&binary()?, size.pick(10_000, 100)).await?])
 }
 
 /// Beside this program, where `make bench` builds it.
@@ -69,7 +88,7 @@ fn binary() -> Result<PathBuf, Error> {
     if program.exists() { Ok(program) } else { Err(Error::NoOperator { program }) }
 }
 
-async fn candidates(binary: &Path, store: Store, hosts: u64, size: Size) -> Result<Row, Error> {
+async fn candidates_of(binary: &Path, store: Store, hosts: u64, size: Size) -> Result<Row, Error> {
     let mut goals = Vec::new();
     for shape in Shape::ALL {
         let scene = Scene::build(binary, store, Cloud { shape, hosts, residents: RESIDENTS }).await?;
@@ -139,7 +158,7 @@ fn least(question: Question, store: Store, hosts: u64) -> (f64, f64) {
     }
 }
 
-async fn claims(binary: &Path, store: Store, hosts: u64, size: Size) -> Result<Row, Error> {
+async fn claims_on(binary: &Path, store: Store, hosts: u64, size: Size) -> Result<Row, Error> {
     let mut goals = Vec::new();
     for shape in Shape::ALL {
         let scene = Scene::build(binary, store, Cloud { shape, hosts, residents: RESIDENTS }).await?;

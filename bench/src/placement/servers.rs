@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use berth_control_plane::Daemon;
 use berth_placement_gabbi::Toolbox;
 use berth_postgres::{Durability, Postgres};
+use clap::ValueEnum;
 use tempfile::TempDir;
 use tokio::time::sleep;
 
@@ -26,15 +27,19 @@ pub const DATABASE: &str = "placement";
 const MOST_CANDIDATES: usize = 100_000;
 
 /// Where our server keeps its ledger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Store {
     /// A file.
     Sqlite,
     /// A cluster of its own.
+    #[value(name = "postgresql")]
     Postgres,
 }
 
 impl Store {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Sqlite, Self::Postgres];
+
     /// For people.
     pub fn name(self) -> &'static str {
         match self {
