@@ -14,7 +14,7 @@ pub use checks::{ConfigArguments, ConfigCommand, CrdsArguments, CrdsCheckArgumen
 pub use people::{
     CommitmentArguments, Explain, HostArguments, Output, RequestSource, ScheduleArguments, SlotArguments,
 };
-pub use placement::{PlacementArguments, PlacementAuth, PlacementCommand};
+pub use placement::{GenerationStrategy, PlacementArguments, PlacementAuth, PlacementCommand};
 
 /// Keeps a berth free for every commitment: turns committed resources into reservation slots on hypervisors.
 #[derive(Debug, Parser)]
@@ -165,6 +165,8 @@ fn with_command(mut all: Vec<OsString>) -> Vec<OsString> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use clap::CommandFactory;
 
     use super::*;
@@ -186,12 +188,40 @@ mod tests {
     fn the_documentation_names_the_same_flags() {
         let page = include_str!("../../../docs/configuration.md");
         let rows = page.lines().filter_map(|line| line.strip_prefix("| `--")?.split_once('`'));
-        let documented: std::collections::BTreeSet<_> = rows.map(|(name, _)| name.to_owned()).collect();
+        let documented: BTreeSet<_> = rows.map(|(name, _)| name.to_owned()).collect();
         let command = Arguments::command();
         let operator = command.find_subcommand("operator").unwrap();
         let shown = operator.get_arguments().filter(|flag| !flag.is_hide_set()).filter_map(|flag| flag.get_long());
-        let shown: std::collections::BTreeSet<_> = shown.map(str::to_owned).collect();
+        let shown: BTreeSet<_> = shown.map(str::to_owned).collect();
         assert_eq!(shown, documented);
+    }
+
+    /// Also as a variable of the environment, and as a key.
+    #[test]
+    fn the_documentation_of_placement_names_the_same_flags() {
+        let page = include_str!("../../../docs/placement.md");
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `--")?.split_once(" |"));
+        let documented: BTreeSet<_> =
+            rows.flat_map(|(names, _)| names.split("--").map(|name| name.trim_matches(['`', ',', ' ']))).collect();
+        let command = Arguments::command();
+        let placement = command.find_subcommand("placement").unwrap();
+        let own = placement.get_arguments().filter(|flag| flag.get_env().is_some());
+        let (mut shown, keys) = (BTreeSet::new(), berth_telemetry::config::keys());
+        for flag in own {
+            let name = flag.get_long().unwrap();
+            let variable = format!("BERTH_PLACEMENT_{}", name.to_uppercase().replace('-', "_"));
+            assert_eq!(flag.get_env().unwrap(), variable.as_str());
+            let key = format!("placement.{}", in_camel_case(name));
+            assert!(keys.iter().any(|known| known.path == key), "{key}");
+            shown.insert(name);
+        }
+        assert_eq!(shown, documented);
+    }
+
+    fn in_camel_case(name: &str) -> String {
+        let mut words = name.split('-');
+        let first = words.next().unwrap_or_default().to_owned();
+        words.fold(first, |all, word| all + &word[..1].to_uppercase() + &word[1..])
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Heads of requests that the HTTP library refuses before any handler sees them. It keeps the bytes of the current head and
-//! replaces the library's own empty 400 by what somebody else says about that head; it parses nothing itself, and says
+//! replaces the library's own empty answer by what somebody else says about that head; it parses nothing itself, and says
 //! nothing where nobody wants to.
 
 use std::io;
@@ -7,17 +7,20 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use axum::http::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::patience::Turns;
 
 /// Longer heads are not kept.
 const MOST_KEPT: usize = 64 * 1024;
-const REFUSED: &[u8] = b"HTTP/1.1 400 ";
+const VERSION: &[u8] = b"HTTP/1.1 ";
+/// The library says no more than a status.
+const EMPTY: &[u8] = b"\r\ncontent-length: 0\r\n";
 
-/// What is answered, byte for byte, to a head that the library refused; `None` leaves its own answer. The connection is
-/// closed afterwards. It runs while the answer is written and must not wait.
-pub type Refused = Arc<dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync>;
+/// What is answered, byte for byte, to a head that the library refused with this status; `None` leaves its own answer. The
+/// connection is closed afterwards. It runs while the answer is written and must not wait.
+pub type Refused = Arc<dyn Fn(StatusCode, &[u8]) -> Option<Vec<u8>> + Send + Sync>;
 
 /// A stream whose refusals somebody else may word.
 pub(crate) struct RefusedHeads<S> {
@@ -52,9 +55,18 @@ impl<S> RefusedHeads<S> {
     /// What stands in place of these bytes, if they are the library's answer to a head that no handler has got.
     fn other_words(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let refused = self.refused.as_ref()?;
-        let own = bytes.starts_with(REFUSED) && !self.head.is_empty() && self.turns.count() == self.turn;
-        if own { refused(&self.head) } else { None }
+        if self.head.is_empty() || self.turns.count() != self.turn {
+            return None;
+        }
+        refused(refusal(bytes)?, &self.head)
     }
+}
+
+/// The status of an answer that refuses a request without a word.
+fn refusal(bytes: &[u8]) -> Option<StatusCode> {
+    let status = StatusCode::from_bytes(bytes.strip_prefix(VERSION)?.get(..3)?).ok()?;
+    let is_empty = || bytes.windows(EMPTY.len()).any(|part| part == EMPTY);
+    (status.is_client_error() && is_empty()).then_some(status)
 }
 
 impl<S: AsyncWrite + Unpin> RefusedHeads<S> {
@@ -102,7 +114,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for RefusedHeads<S> {
     ) -> Poll<io::Result<usize>> {
         // The library's own answer is one slice.
         match slices.iter().find(|slice| !slice.is_empty()) {
-            Some(first) if first.starts_with(REFUSED) => self.poll_write(cx, first),
+            Some(first) if refusal(first).is_some() => self.poll_write(cx, first),
             _ => {
                 ready!(self.poll_instead(cx))?;
                 Pin::new(&mut self.stream).poll_write_vectored(cx, slices)

@@ -65,7 +65,7 @@ impl Server {
         Self { metrics: Some(metrics.clone()), ..self }
     }
 
-    /// Words an answer of its own to heads that the HTTP library refuses, instead of an empty 400.
+    /// Words an answer of its own to heads that the HTTP library refuses, instead of an empty one.
     #[must_use]
     pub fn with_refused(self, refused: Refused) -> Self {
         Self { refused: Some(refused), ..self }

@@ -264,9 +264,10 @@ async fn probes_tell_who_is_waiting() {
 
 #[tokio::test]
 async fn what_is_said_about_a_head_that_the_library_refuses_may_be_worded_anew() {
-    let own_words = |head: &[u8]| {
-        let bad = String::from_utf8_lossy(head).contains("content-length: hi");
-        bad.then(|| b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 9\r\n\r\nown words".to_vec())
+    let own_words = |status: StatusCode, head: &[u8]| {
+        let bad = String::from_utf8_lossy(head).contains("content-length: hi") || status == 431;
+        let own = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: 9\r\n\r\nown words");
+        bad.then(|| own.into_bytes())
     };
     let running = Running::start(server().with_refused(Arc::new(own_words))).await;
     let bad = "POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: hi mom\r\n\r\n{}";
@@ -275,6 +276,8 @@ async fn what_is_said_about_a_head_that_the_library_refuses_may_be_worded_anew()
     assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{answer}");
     let other = running.send("GET /id HTTP/1.1\r\nhost: a\r\nno colon\r\n\r\n").await;
     assert!(other.starts_with("HTTP/1.1 400") && !other.contains("own words"), "{other}");
+    let many = running.send(&format!("GET /id HTTP/1.1\r\nhost: a\r\n{}\r\n", "x: y\r\n".repeat(200))).await;
+    assert!(many.starts_with("HTTP/1.1 431") && many.ends_with("own words"), "{many}");
     let mut stream = running.connect().await;
     let mut buffer = [0; 1024];
     stream.write_all(b"GET /id HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();

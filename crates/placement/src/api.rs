@@ -1,6 +1,8 @@
 //! The Placement API of one process, put together: what remembers, who may what, and what the process bears. It
 //! decides how many requests run at once; what each does is up to `protocol` and `handlers`.
 
+mod seeds;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +12,8 @@ use berth_placement_model::question::GenerationOptions;
 use berth_telemetry::clock::{Clock, SystemClock};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
+
+pub use seeds::Seeds;
 
 use crate::ledger::Ledger;
 use crate::policy::Policies;
@@ -69,7 +73,8 @@ pub struct Api {
     pub(crate) cors: Option<Cors>,
     pub(crate) bounds: Bounds,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) generation: GenerationOptions,
+    generation: GenerationOptions,
+    seeds: Option<Seeds>,
     rounds: Arc<Semaphore>,
     turns: Arc<Semaphore>,
     shares: Arc<Semaphore>,
@@ -87,6 +92,7 @@ impl Api {
             bounds: Bounds::default(),
             clock: Arc::new(SystemClock),
             generation: GenerationOptions::default(),
+            seeds: None,
             rounds: Arc::new(Semaphore::new(0)),
             turns: Arc::new(Semaphore::new(0)),
             shares: Arc::new(Semaphore::new(0)),
@@ -115,6 +121,12 @@ impl Api {
     #[must_use]
     pub fn with_generation(self, generation: GenerationOptions) -> Self {
         Self { generation, ..self }
+    }
+
+    /// The same with candidates in an order that is drawn for each query.
+    #[must_use]
+    pub fn with_seeds(self, seeds: Option<Seeds>) -> Self {
+        Self { seeds, ..self }
     }
 
     /// The same with another clock.
@@ -147,6 +159,12 @@ impl Api {
     /// A share of the memory for answers that are not read yet.
     pub(crate) async fn unread(&self, bytes: usize, until: Instant) -> Result<OwnedSemaphorePermit, Problem> {
         self.acquire(&self.unread, shares(bytes), until, "too many answers at once that nobody reads").await
+    }
+
+    /// How the candidates of one query are generated.
+    pub(crate) fn generation(&self) -> GenerationOptions {
+        let drawn = self.seeds.as_ref().map(Seeds::draw);
+        GenerationOptions { shuffle: drawn.or(self.generation.shuffle), ..self.generation }
     }
 
     /// The right to generate candidates.

@@ -4,6 +4,7 @@
 mod answer;
 pub mod api;
 mod bodies;
+pub mod differences;
 mod handlers;
 mod json;
 pub mod ledger;
@@ -15,5 +16,6 @@ pub mod serve;
 mod shapes;
 
 pub use api::{Api, Bounds};
+pub use berth_placement_model::question::GenerationOptions;
 pub use ledger::Ledger;
 pub use policy::Policies;

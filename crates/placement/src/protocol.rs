@@ -7,12 +7,13 @@ pub mod authentication;
 pub mod body;
 pub mod content;
 pub mod cors;
-pub mod length_guard;
 pub mod microversion;
 pub mod names;
 pub mod problem;
+pub mod refused;
 pub mod target;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -22,6 +23,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use berth_placement_model::Version;
+use futures::FutureExt as _;
 use tokio::time::{Instant, timeout_at};
 
 use crate::answer::Answer;
@@ -65,13 +67,22 @@ async fn answered(
 ) -> (Option<Version>, Response) {
     let until = Instant::now() + api.bounds.deadline;
     let mut version = None;
-    let done = timeout_at(until + api.bounds.grace, done(api, parts, body, until, &mut version)).await;
-    let late = || Err(Problem::unavailable(format!("no answer within {} s", api.bounds.deadline.as_secs())));
-    let response = match done.unwrap_or_else(|_| late()) {
+    // Clients and pages of other sites must be able to read also that something is broken.
+    let done = AssertUnwindSafe(done(api, parts, body, until, &mut version)).catch_unwind();
+    let done = timeout_at(until + api.bounds.grace, done).await;
+    let late = || Problem::unavailable(format!("no answer within {} s", api.bounds.deadline.as_secs()));
+    let done = done.map_err(|_| late()).and_then(|done| done.unwrap_or_else(|_| Err(broken(id))));
+    let response = match done {
         Ok(answer) => answer.response(version.unwrap_or(Version::OLDEST), api.clock.now()),
         Err(problem) => problem.answer(&Told { id, headers: &parts.headers, method: parts.method.as_str(), version }),
     };
     (version, response)
+}
+
+/// What is told of a handler that fell over; why is in the log, which the panic has written.
+fn broken(id: &RequestId) -> Problem {
+    tracing::error!(request.id = %id, "a defect: a request of the Placement API was not answered by its handler");
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "a defect of the server; its log has this request id")
 }
 
 async fn done(

@@ -17,12 +17,13 @@ use tokio_util::sync::CancellationToken;
 pub use database::Database;
 
 use crate::{
-    Api, Policies,
+    Api, GenerationOptions, Policies,
+    api::Seeds,
     ledger::{Ledger, LedgerError, LedgerMetrics, Operated},
     protocol::{
         authentication::{Authentication, Off},
         cors::Cors,
-        length_guard,
+        refused::refused,
     },
 };
 
@@ -40,6 +41,10 @@ pub struct Settings {
     pub policies: Policies,
     /// Which pages of other sites may use the API.
     pub cors: Option<Cors>,
+    /// How candidates are generated.
+    pub generation: GenerationOptions,
+    /// Whether the order of hosts in them is drawn for each query.
+    pub randomize: bool,
 }
 
 /// Why a server does not start or go on.
@@ -102,18 +107,20 @@ async fn serve_api(
     (watched, component): (watch::Watched, berth_http::Component),
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
-    let Settings { listen, database, authentication, policies, cors, .. } = settings;
+    let Settings { listen, database, authentication, policies, cors, generation, randomize, .. } = settings;
     let listener = listen.listen().await?;
     let ledger: Arc<dyn Operated> = database.open(Arc::new(SystemClock), counted).await?;
     watched.set(ledger.clone());
     let authentication = authentication.unwrap_or_else(|| Arc::new(Off));
-    let api = Api::new(ledger.clone() as Arc<dyn Ledger>, authentication, policies).with_cors(cors);
-    // The API bounds bodies and answers itself, with words of its own; what it has accepted it may finish.
-    let longest = api.bounds().deadline + api.bounds().grace;
+    let api = Api::new(ledger.clone() as Arc<dyn Ledger>, authentication, policies).with_cors(cors.clone());
+    let api = api.with_generation(generation).with_seeds(randomize.then(Seeds::random));
+    // The API bounds bodies and answers itself, with words of its own, and then what it skips; what it has accepted it may
+    // finish.
+    let longest = api.bounds().deadline + 3 * api.bounds().grace;
     let limits = Limits { answer: longest, drain: longest, ..Limits::default() }.with_body(api.bounds().body);
     let router = api.router();
     let server = Server::new("placement").with_metrics(http).with_limits(limits);
-    let server = server.with_refused(length_guard::refused(router.clone()));
+    let server = server.with_refused(refused(router.clone(), cors));
     tracing::info!(address = %local(&listen, &listener), database = %database, "the Placement API is served");
     let outcome = tokio::select! {
         end = server.serve(listener, router, stop) => end.map_err(ServeError::from),

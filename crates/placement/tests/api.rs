@@ -11,8 +11,12 @@ mod candidates;
 mod errors;
 #[path = "api/fuzz.rs"]
 mod fuzz;
+#[path = "api/generation.rs"]
+mod generation;
 #[path = "api/guard.rs"]
 mod guard;
+#[path = "api/in_memory.rs"]
+mod in_memory;
 #[path = "api/policies.rs"]
 mod policies;
 #[path = "api/providers.rs"]

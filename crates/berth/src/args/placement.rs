@@ -42,6 +42,15 @@ pub struct PlacementArguments {
     /// Request header that these pages may send; can be repeated.
     #[arg(long, value_name = "HEADER", env = "BERTH_PLACEMENT_CORS_HEADERS", value_delimiter = ',')]
     pub cors_headers: Option<Vec<String>>,
+    /// Draw the order of hosts in allocation candidates anew for each query [default: false].
+    #[arg(long, value_name = "BOOL", env = "BERTH_PLACEMENT_RANDOMIZE_ALLOCATION_CANDIDATES", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub randomize_allocation_candidates: Option<bool>,
+    /// Which candidates come first [default: depth-first].
+    #[arg(long, value_name = "STRATEGY", env = "BERTH_PLACEMENT_ALLOCATION_CANDIDATES_GENERATION_STRATEGY")]
+    pub allocation_candidates_generation_strategy: Option<GenerationStrategy>,
+    /// Candidates after which a query stops looking for more, before its limit; -1 is no maximum [default: -1].
+    #[arg(long, value_name = "N", env = "BERTH_PLACEMENT_MAX_ALLOCATION_CANDIDATES", allow_negative_numbers = true, value_parser = most)]
+    pub max_allocation_candidates: Option<i64>,
     /// What log lines look like.
     #[command(flatten)]
     pub logs: LogArguments,
@@ -57,6 +66,20 @@ pub enum PlacementCommand {
     },
     /// Ask the running server to compare its model with the database.
     Check,
+}
+
+/// Which candidates come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum GenerationStrategy {
+    /// All of a host, then those of the next.
+    DepthFirst,
+    /// One of each host in turn.
+    BreadthFirst,
+}
+
+fn most(text: &str) -> Result<i64, String> {
+    let number = text.parse().ok().filter(|number| *number >= -1);
+    number.ok_or_else(|| "write a whole number from 0 on, or -1 for no maximum".to_owned())
 }
 
 /// How callers prove who they are.

@@ -5,7 +5,7 @@ use std::{future::Future, io, path::Path, sync::Arc, time::Duration};
 
 use berth_http::Address;
 use berth_placement::{
-    Policies,
+    GenerationOptions, Policies,
     ledger::{LedgerError, sqlite},
     protocol::{
         authentication::{Authentication, NoAuth2},
@@ -14,7 +14,7 @@ use berth_placement::{
     serve::{self, Database, ServeError, Settings},
 };
 use berth_telemetry::{
-    config::{self, AuthMode, Configuration, Files},
+    config::{self, AuthMode, Configuration, Files, Placement},
     logs,
     metrics::Metrics,
     shutdown,
@@ -28,7 +28,7 @@ use tokio::{
 
 use super::{counted, output};
 use crate::{
-    args::{PlacementArguments, PlacementAuth, PlacementCommand},
+    args::{GenerationStrategy, PlacementArguments, PlacementAuth, PlacementCommand},
     error::Error,
     operator::wanted_logs,
 };
@@ -94,7 +94,21 @@ fn settings(arguments: &PlacementArguments, configuration: &Configuration) -> Re
         authentication: authentication(arguments.auth.map_or(keys.auth, mode))?,
         policies: policies(enforce, policy_file.map(AsRef::as_ref))?,
         cors: Cors::new(origins, headers),
+        generation: generation(arguments, keys),
+        randomize: arguments.randomize_allocation_candidates.unwrap_or(keys.randomize_allocation_candidates),
     })
+}
+
+/// A number beyond the bound that always holds changes nothing.
+fn generation(arguments: &PlacementArguments, keys: &Placement) -> GenerationOptions {
+    let usual = GenerationOptions::default();
+    let strategy = arguments.allocation_candidates_generation_strategy;
+    let most = arguments.max_allocation_candidates.unwrap_or(keys.max_allocation_candidates);
+    GenerationOptions {
+        breadth_first: strategy.map_or(keys.breadth_first, |chosen| chosen == GenerationStrategy::BreadthFirst),
+        most_requests: usize::try_from(most).map_or(usual.most_requests, |most| most.min(usual.most_requests)),
+        ..usual
+    }
 }
 
 fn mode(auth: PlacementAuth) -> AuthMode {
@@ -155,4 +169,72 @@ async fn asked(address: &Address) -> io::Result<String> {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;
     Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+    use serde_json::json;
+
+    use super::*;
+    use crate::args::{Arguments, Command};
+
+    /// What the flags make of a configuration.
+    fn generated(flags: &[&str], keys: &Value) -> GenerationOptions {
+        let all = [&["berth", "placement"], flags].concat();
+        let Command::Placement(arguments) = Arguments::try_parse_from(all).unwrap().command else {
+            panic!("{flags:?}")
+        };
+        let values = json!({ "placement": keys });
+        let loaded = config::decode(values.as_object().unwrap(), true).unwrap();
+        let settings = settings(&arguments, &loaded.configuration).unwrap();
+        let shuffle = settings.randomize.then_some(0);
+        GenerationOptions { shuffle, ..settings.generation }
+    }
+
+    #[test]
+    fn generation_is_as_flags_say_before_keys() {
+        let usual = GenerationOptions::default();
+        assert_eq!(generated(&[], &json!({})), usual);
+        let keys = json!({
+            "randomizeAllocationCandidates": true,
+            "allocationCandidatesGenerationStrategy": "breadth-first",
+            "maxAllocationCandidates": 10,
+        });
+        let chosen = GenerationOptions { shuffle: Some(0), breadth_first: true, most_requests: 10, ..usual };
+        assert_eq!(generated(&[], &keys), chosen);
+        let flags = [
+            "--randomize-allocation-candidates=false",
+            "--allocation-candidates-generation-strategy=depth-first",
+            "--max-allocation-candidates",
+            "-1",
+        ];
+        assert_eq!(generated(&flags, &keys), usual);
+        assert_eq!(generated(&["--randomize-allocation-candidates"], &json!({})).shuffle, Some(0));
+        for (most, expected) in [("0", 0), ("99999", 99_999), ("100001", 100_000)] {
+            let flag = format!("--max-allocation-candidates={most}");
+            assert_eq!(generated(&[&flag], &json!({})).most_requests, expected, "{most}");
+        }
+    }
+
+    #[test]
+    fn generation_that_does_not_exist_is_refused() {
+        for (flag, text) in [
+            ("--max-allocation-candidates=-2", "write a whole number from 0 on, or -1 for no maximum"),
+            ("--max-allocation-candidates=many", "write a whole number from 0 on, or -1 for no maximum"),
+            ("--allocation-candidates-generation-strategy=wide", "depth-first, breadth-first"),
+            ("--randomize-allocation-candidates=often", "true, false"),
+        ] {
+            let told = Arguments::try_parse_from(["berth", "placement", flag]).unwrap_err().to_string();
+            assert!(told.contains(text), "{told}");
+        }
+        for (key, value, text) in [
+            ("maxAllocationCandidates", json!(-2), "write -1 or more"),
+            ("allocationCandidatesGenerationStrategy", json!("wide"), r#"write "depth-first" or "breadth-first""#),
+        ] {
+            let values = json!({ "placement": { key: value } });
+            let told = config::decode(values.as_object().unwrap(), false).unwrap_err().to_string();
+            assert!(told.contains(text), "{told}");
+        }
+    }
 }

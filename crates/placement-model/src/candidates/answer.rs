@@ -44,7 +44,7 @@ impl Answer {
             chosen: requests.chosen,
             next: Next::Head,
             seen: Seen::new(plan.model.slots()),
-            form: Form::new(plan),
+            form: Form::new(&plan),
         }
     }
 
@@ -72,17 +72,15 @@ impl Answer {
                         Next::Summaries(0)
                     }
                 },
-                Next::Summaries(place) => match self.seen.trees.get(place) {
-                    Some(tree) => {
-                        comma(out, place);
-                        self.form.summaries(model, out, tree, &self.seen.used);
-                        Next::Summaries(place + 1)
-                    }
-                    None => {
-                        json::raw(out, "}}");
-                        Next::Nothing
-                    }
-                },
+                Next::Summaries(place) if place < self.seen.trees.len() => {
+                    comma(out, place);
+                    self.form.summaries(model, out, &self.seen.trees[place], &self.seen.used);
+                    Next::Summaries(place + 1)
+                }
+                Next::Summaries(_) => {
+                    json::raw(out, "}}");
+                    Next::Nothing
+                }
                 Next::Nothing => return,
             }
         }

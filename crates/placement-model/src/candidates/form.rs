@@ -37,8 +37,8 @@ struct Mapping {
 
 impl Form {
     /// The form of the answer to a question.
-    pub fn new(plan: Plan<'_>) -> Self {
-        let groups = plan.groups.iter().enumerate().map(|(group, part)| Mapping::new(&plan, group, part)).collect();
+    pub fn new(plan: &Plan<'_>) -> Self {
+        let groups = plan.groups.iter().enumerate().map(|(group, part)| Mapping::new(plan, group, part)).collect();
         let model = plan.model;
         let taken = |resources: &Vec<_>| Taken {
             text: text(|out| amounts(out, model, resources)),

@@ -20,7 +20,7 @@ use crate::protocol::problem::Problem;
 pub async fn list(api: &Api, call: &Call) -> Result<Answer, Problem> {
     let question = parse::candidates(&call.query, call.version)?;
     let model = model(api, call).await?;
-    let (generation, round) = (api.generation, api.round(call.until).await?);
+    let (generation, round) = (api.generation(), api.round(call.until).await?);
     // It may compute for long, and must not keep others from being answered.
     let begun = tokio::task::spawn_blocking(move || begin(model, &question, &generation));
     let begun = timeout_at(call.until, begun).await.map_err(|_| Problem::unavailable("query too complex"))?;
@@ -46,10 +46,9 @@ fn begin(
 /// What does not fit into the first piece is made as the client reads.
 fn body(first: Vec<u8>, rest: Pages, share: Option<OwnedSemaphorePermit>) -> Body {
     let Some(share) = share else { return first.into() };
-    let rest = rest.map(move |piece| {
-        // The share is given back when the last piece has been taken, or the client has gone.
+    // The share is given back with the pieces: when the last one has been taken, or the client has gone.
+    let rest = rest.inspect(move |_| {
         let _held = &share;
-        piece
     });
     Body::from_stream(stream::iter([first].into_iter().chain(rest).map(Ok::<_, Infallible>)))
 }

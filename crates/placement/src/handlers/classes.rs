@@ -56,7 +56,8 @@ async fn ensure(api: &Api, call: &Call) -> Result<Answer, Problem> {
 async fn rename(api: &Api, call: &Call) -> Result<Answer, Problem> {
     let to = class(&call.json(&CLASS)?);
     write(api, call, Command::RenameClass { from: ClassName::new(&call.key), to: to.clone() }).await?;
-    Ok(Answer::json(&shapes::class(&to), Age::New))
+    // Versions that rename are older than those that tell ages.
+    Ok(Answer::json(&shapes::class(&to), Age::Untold))
 }
 
 pub async fn delete(api: &Api, call: &Call) -> Result<Answer, Problem> {

@@ -1,11 +1,16 @@
 //! What the API does not bear: bodies, queries and requests that are too many or too large, and clients that are too slow.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
-use axum::http::Request;
+use axum::http::{HeaderMap, Request};
 use berth_placement::ledger::Trouble;
-use berth_placement::{Bounds, Policies};
+use berth_placement::protocol::authentication::{Authentication, Caller, Unknown};
+use berth_placement::protocol::cors::Cors;
+use berth_placement::{Api, Bounds, Policies};
+use futures::future::BoxFuture;
+use tokio::time::Instant;
 use tower::ServiceExt as _;
 
 use crate::support::{Server, UNDEFINED};
@@ -77,4 +82,44 @@ async fn an_answer_that_nobody_reads_is_not_held_whole_and_leaves_no_room_for_ot
     let again = server.done(long, "").await;
     assert_eq!(again.text.as_bytes(), text);
     assert_eq!(again.json()["provider_summaries"].as_object().unwrap().len(), 400);
+}
+
+fn site() -> Option<Cors> {
+    Cors::new(vec!["http://valid.example.com".to_owned()], &[])
+}
+
+#[tokio::test]
+async fn pages_of_other_sites_may_read_what_is_refused() {
+    let long = format!(r#"{{"name": "{}"}}"#, "x".repeat(100));
+    let far = format!("GET /resource_providers?name={}", "x".repeat(100));
+    for (status, line, body, bounds) in [
+        (413, "POST /resource_providers", long.as_str(), Bounds { body: 100, ..Bounds::default() }),
+        (414, far.as_str(), "", Bounds { target: 100, ..Bounds::default() }),
+        (503, "GET /traits", "", Bounds { requests: 0, wait: Duration::ZERO, ..Bounds::default() }),
+    ] {
+        let server = Server::with(|api| api.with_bounds(bounds).with_cors(site()), Policies::defaults(false));
+        let answer = server.ask_with(line, body, &[("origin", "http://valid.example.com")]).await;
+        answer.is(status, UNDEFINED, "");
+        assert_eq!(answer.header("access-control-allow-origin"), Some("http://valid.example.com"), "{status}");
+    }
+}
+
+/// Knows nobody, and falls over when it is asked.
+struct Broken;
+
+impl Authentication for Broken {
+    fn caller<'a>(&'a self, _: &'a HeaderMap, _: Instant) -> BoxFuture<'a, Result<Caller, Unknown>> {
+        panic!("a defect")
+    }
+}
+
+#[tokio::test]
+async fn a_defect_is_told_like_every_other_fault() {
+    let Server { ledger, .. } = Server::new();
+    let api = Api::new(ledger.clone(), Arc::new(Broken), Policies::defaults(false)).with_cors(site());
+    let server = Server { ledger, router: api.router() };
+    let answer = server.ask_with("GET /traits", "", &[("origin", "http://valid.example.com")]).await;
+    answer.is(500, "", "a defect of the server");
+    assert_eq!(answer.header("access-control-allow-origin"), Some("http://valid.example.com"));
+    assert!(answer.header("x-openstack-request-id").is_some());
 }

@@ -5,7 +5,9 @@ use axum::body::Body;
 use axum::http::Request;
 use axum::http::header::{CONNECTION, CONTENT_LENGTH};
 use berth_http::Server as Listener;
-use berth_placement::protocol::length_guard;
+use berth_placement::Policies;
+use berth_placement::protocol::cors::Cors;
+use berth_placement::protocol::refused::refused;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
@@ -14,11 +16,16 @@ use tower::ServiceExt as _;
 use crate::support::Server;
 
 async fn said(head: &str) -> String {
-    let router = Server::new().router;
+    told(head, None).await
+}
+
+/// What a server with this CORS sends until it closes the connection.
+async fn told(head: &str, cors: Option<Cors>) -> String {
+    let router = Server::with(|api| api.with_cors(cors.clone()), Policies::defaults(false)).router;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let stop = CancellationToken::new();
-    let server = Listener::new("placement").with_refused(length_guard::refused(router.clone()));
+    let server = Listener::new("placement").with_refused(refused(router.clone(), cors));
     let task = tokio::spawn(server.serve(listener, router, stop.clone()));
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     stream.write_all(head.as_bytes()).await.unwrap();
@@ -70,5 +77,31 @@ async fn a_connection_that_ends_after_a_body_that_is_too_long_to_skip_is_said_to
         let answer = Server::new().router.oneshot(request).await.unwrap();
         assert_eq!(answer.status(), 401);
         assert_eq!(answer.headers().contains_key(CONNECTION), ends, "{length}");
+    }
+}
+
+/// What the library refuses, and what the API says of a Content-Length, over a socket.
+#[tokio::test]
+async fn pages_of_other_sites_may_read_what_is_refused_before_any_handler() {
+    let cors = || Cors::new(vec!["http://valid.example.com".to_owned()], &[]);
+    let head = |origin: &str, more: &str| {
+        format!("GET / HTTP/1.1\r\nHost: a\r\nX-Auth-Token: admin\r\nOrigin: {origin}\r\n{more}\r\n")
+    };
+    let many = "X: y\r\n".repeat(200);
+    for (status, more) in [
+        (400, "Content-Type: a/b\r\nContent-Length: hi mom\r\n"),
+        (400, "Content-Type: a/b\r\nContent-Length: 1\r\nContent-Length: 2\r\n"),
+        (400, "no colon\r\n"),
+        (431, many.as_str()),
+    ] {
+        let answer = told(&head("http://valid.example.com", more), cors()).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+        assert!(answer.contains("\r\naccess-control-allow-origin: http://valid.example.com\r\n"), "{answer}");
+        assert!(answer.contains("\r\nvary: ") && answer.contains("\r\nconnection: close\r\n"), "{answer}");
+        for (origin, cors) in [("http://invalid.example.com", cors()), ("http://valid.example.com", None)] {
+            let answer = told(&head(origin, more), cors).await;
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+            assert!(!answer.contains("access-control"), "{answer}");
+        }
     }
 }

@@ -100,6 +100,7 @@ async fn document_51_section_6_classes() {
     server.ask("1.6 PUT /resource_classes/CUSTOM_A", "").await.is(415, "", "The media type None");
     let renamed = server.done("1.6 PUT /resource_classes/CUSTOM_A", r#"{"name": "CUSTOM_B"}"#).await;
     assert_eq!((renamed.status, &renamed.json()["name"]), (200, &json!("CUSTOM_B")));
+    assert_eq!((renamed.header("last-modified"), renamed.header("cache-control")), (None, None));
     assert_eq!(server.done("1.7 PUT /resource_classes/CUSTOM_B", "").await.status, 204);
     assert_eq!(server.done("1.7 PUT /resource_classes/CUSTOM_C", "").await.status, 201);
     let standard = server.ask("PUT /resource_classes/VCPU", "").await;

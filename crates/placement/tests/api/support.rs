@@ -1,150 +1,16 @@
-//! A ledger in memory behind the router, and requests that read like those of the document.
+//! The router over a ledger in memory, and requests that read like those of the document.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request};
-use berth_placement::ledger::{
-    ConsumerRecord, KindFilter, Ledger, ProviderAllocations, Trouble, Usage, UsageQuestion, Written,
-};
 use berth_placement::protocol::authentication::NoAuth2;
 use berth_placement::{Api, Policies};
-use berth_placement_model::facts::Consumer;
-use berth_placement_model::memory::MemoryState;
-use berth_placement_model::standard::{CLASSES, TRAITS};
-use berth_placement_model::{Command, Key, Model};
-use futures::future::{BoxFuture, ready};
-use jiff::Timestamp;
 use serde_json::Value;
-use tokio::time::Instant;
 use tower::ServiceExt as _;
 
-/// The ledger.
-#[derive(Default)]
-pub struct InMemory {
-    state: Mutex<MemoryState>,
-    /// What the next call is answered with instead.
-    pub trouble: Mutex<Option<Trouble>>,
-}
-
-impl InMemory {
-    fn now<'a, T: Send + 'a>(
-        &self,
-        answer: impl FnOnce(&mut MemoryState) -> Result<T, Trouble>,
-    ) -> BoxFuture<'a, Result<T, Trouble>> {
-        let trouble = self.trouble.lock().unwrap().take();
-        let answer = trouble.map_or_else(|| answer(&mut self.state.lock().unwrap()), Err);
-        Box::pin(ready(answer))
-    }
-}
-
-fn named(command: &Command) -> Option<Key> {
-    match command {
-        Command::CreateProvider { uuid, .. } | Command::UpdateProvider { uuid, .. } => Some(uuid.clone()),
-        Command::AddInventory { provider, .. }
-        | Command::SetInventories { provider, .. }
-        | Command::SetInventory { provider, .. }
-        | Command::DeleteInventory { provider, .. }
-        | Command::DeleteInventories { provider }
-        | Command::SetAggregates { provider, .. }
-        | Command::SetTraits { provider, .. }
-        | Command::DeleteTraits { provider } => Some(provider.clone()),
-        _ => None,
-    }
-}
-
-impl Ledger for InMemory {
-    fn write(&self, command: Command, _: Instant) -> BoxFuture<'_, Result<Written, Trouble>> {
-        self.now(|state| {
-            let outcome = state.write(&command, Timestamp::now())?;
-            let provider = named(&command).and_then(|key| state.provider(&key).cloned().map(Arc::new));
-            Ok(Written { outcome, provider })
-        })
-    }
-
-    fn model(&self, _: Instant) -> BoxFuture<'_, Result<Arc<Model>, Trouble>> {
-        self.now(|state| {
-            let mut model = Model::new(&CLASSES, &TRAITS);
-            for (name, number) in &state.classes {
-                model.put_class(name, *number, Timestamp::UNIX_EPOCH);
-            }
-            for name in &state.traits {
-                model.put_trait(name, Timestamp::UNIX_EPOCH);
-            }
-            for provider in state.providers.values() {
-                model.put(provider);
-            }
-            Ok(Arc::new(model))
-        })
-    }
-
-    fn consumer<'a>(&'a self, key: &'a Key, _: Instant) -> BoxFuture<'a, Result<Option<ConsumerRecord>, Trouble>> {
-        self.now(|state| Ok(state.consumers.get(key).map(|(consumer, at)| record(state, consumer, *at))))
-    }
-
-    fn consumers_at<'a>(
-        &'a self,
-        key: &'a Key,
-        _: Instant,
-    ) -> BoxFuture<'a, Result<Option<ProviderAllocations>, Trouble>> {
-        self.now(|state| {
-            let Some(provider) = state.provider(key) else { return Ok(None) };
-            let mut consumers = BTreeMap::new();
-            for (key, (consumer, _)) in &state.consumers {
-                let here = consumer.allocations.iter().filter(|((id, _), _)| *id == provider.id);
-                let amounts: BTreeMap<_, _> = here.map(|((_, class), amount)| (class.clone(), *amount)).collect();
-                if !amounts.is_empty() {
-                    consumers.insert(key.clone(), (consumer.generation, amounts));
-                }
-            }
-            Ok(Some(ProviderAllocations { generation: provider.generation, consumers, modified: None }))
-        })
-    }
-
-    fn usages(&self, question: UsageQuestion, _: Instant) -> BoxFuture<'_, Result<Vec<Usage>, Trouble>> {
-        self.now(|state| {
-            let asked = |consumer: &&Consumer| {
-                consumer.project == question.project
-                    && question.user.as_ref().is_none_or(|user| consumer.user == *user)
-                    && match &question.kind {
-                        None => true,
-                        Some(KindFilter::Unset) => consumer.kind.is_none(),
-                        Some(KindFilter::Is(kind)) => consumer.kind.as_ref() == Some(kind),
-                    }
-            };
-            let mut groups: BTreeMap<Option<String>, Usage> = BTreeMap::new();
-            for consumer in state.consumers.values().map(|(consumer, _)| consumer).filter(asked) {
-                let kind = consumer.kind.clone();
-                let empty = Usage { kind: kind.clone(), consumers: 0, resources: BTreeMap::new() };
-                let group = groups.entry(kind).or_insert(empty);
-                group.consumers += 1;
-                for ((_, class), amount) in &consumer.allocations {
-                    *group.resources.entry(class.clone()).or_default() += amount;
-                }
-            }
-            Ok(groups.into_values().collect())
-        })
-    }
-}
-
-fn record(state: &MemoryState, consumer: &Consumer, modified: Timestamp) -> ConsumerRecord {
-    let providers: BTreeSet<_> = consumer.allocations.keys().map(|(id, _)| *id).collect();
-    let at = |id| {
-        let here = consumer.allocations.iter().filter(|((provider, _), _)| *provider == id);
-        let amounts = here.map(|((_, class), amount)| (class.clone(), *amount)).collect();
-        (state.providers[&id].uuid.clone(), state.providers[&id].generation, amounts)
-    };
-    ConsumerRecord {
-        generation: consumer.generation,
-        project: consumer.project.clone(),
-        user: consumer.user.clone(),
-        kind: consumer.kind.clone(),
-        allocations: providers.into_iter().map(at).collect(),
-        modified,
-    }
-}
+use crate::in_memory::InMemory;
 
 /// A server.
 #[derive(Clone)]

@@ -25,6 +25,12 @@ pub struct Placement {
     pub cors_origin: Vec<String>,
     /// `placement.corsHeaders`: request headers that they may send.
     pub cors_headers: Vec<String>,
+    /// `placement.randomizeAllocationCandidates`: whether the order of hosts is drawn anew for each query.
+    pub randomize_allocation_candidates: bool,
+    /// `placement.allocationCandidatesGenerationStrategy`: whether hosts take turns.
+    pub breadth_first: bool,
+    /// `placement.maxAllocationCandidates`: after how many candidates of a query generation stops; -1 is no maximum.
+    pub max_allocation_candidates: i64,
 }
 
 impl Placement {
@@ -35,6 +41,11 @@ impl Placement {
         const AUTH: &str = "How callers of the Placement API prove who they are.";
         const ENFORCE: &str =
             "Whether the newer default policies of Placement hold; without them the role admin may do everything.";
+        const RANDOMIZE: &str = "Whether the order of hosts in allocation candidates is drawn anew for each query.";
+        const STRATEGY: &str =
+            "Whether all candidates of a host come before those of the next, or hosts take turns, one candidate each.";
+        const MOST: &str = "Candidates after which a query stops looking for more, before `limit`; -1 is no maximum.";
+        let strategies = [("depth-first", false), ("breadth-first", true)];
         let choices = [("keystone", AuthMode::Keystone), ("noauth2", AuthMode::NoAuth2), ("off", AuthMode::Off)];
         Self {
             listen: s.text("listen", "127.0.0.1:8778", LISTEN),
@@ -49,6 +60,11 @@ impl Placement {
             cors_headers: s
                 .list("corsHeaders", "none", "Request headers that these pages may send.")
                 .unwrap_or_default(),
+            randomize_allocation_candidates: s.flag("randomizeAllocationCandidates", false, RANDOMIZE),
+            breadth_first: s
+                .choice("allocationCandidatesGenerationStrategy", &strategies, "depth-first", STRATEGY)
+                .unwrap_or(false),
+            max_allocation_candidates: s.integer("maxAllocationCandidates", -1, -1..=i64::MAX, MOST),
         }
     }
 }

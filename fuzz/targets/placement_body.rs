@@ -1,0 +1,12 @@
+//! Bodies of the Placement API: requests one after the other, over a ledger in memory.
+#![no_main]
+#![allow(clippy::unwrap_used, reason = "the fuzzer is told by a panic")]
+
+#[path = "../../crates/placement/tests/api/in_memory.rs"]
+mod in_memory;
+#[path = "../trials/placement_body.rs"]
+mod trial;
+#[path = "../trials/placement_world.rs"]
+mod world;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| drop(trial::body(input)));

@@ -1,0 +1,12 @@
+//! Queries of allocation candidates and of providers: read, asked of a small cloud, answered.
+#![no_main]
+#![allow(clippy::unwrap_used, reason = "the fuzzer is told by a panic")]
+
+#[path = "../../crates/placement/tests/api/in_memory.rs"]
+mod in_memory;
+#[path = "../trials/placement_query.rs"]
+mod trial;
+#[path = "../trials/placement_world.rs"]
+mod world;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| _ = trial::query(input));
