@@ -37,10 +37,11 @@ used AS (
   WHERE inventories.provider = v.provider AND inventories.class = v.class AND inventories.used = v.was
   RETURNING 1),
 raised AS (
-  UPDATE providers SET generation = v.generation
-  FROM unnest($20::bigint[], $21::bigint[], $22::bigint[]) AS v (id, generation, was)
+  UPDATE providers SET generation = v.generation,
+    updated_at = CASE WHEN v.touched THEN $15 ELSE providers.updated_at END
+  FROM unnest($20::bigint[], $21::bigint[], $22::bigint[], $23::boolean[]) AS v (id, generation, was, touched)
   WHERE providers.id = v.id AND providers.generation = v.was RETURNING 1),
-records AS (INSERT INTO changes (provider) SELECT * FROM unnest($23::bigint[]))
+records AS (INSERT INTO changes (provider) SELECT * FROM unnest($24::bigint[]))
 SELECT pg_current_xact_id()::text, (SELECT count(*) FROM used), (SELECT count(*) FROM raised)
 
 COMMIT

@@ -72,7 +72,7 @@ fn script(statements: &Statements, (first, last): (u64, u64)) -> String {
 }
 
 /// Those of the statement that writes, in their order.
-fn parameters() -> [String; 23] {
+fn parameters() -> [String; 24] {
     let one = |value: &str| format!("ARRAY[{value}]");
     let (who, host, generation) = (one(WHO), one(":host"), one(":p_generation::bigint"));
     let (nothing, class, hosts) = ("'{}'".to_owned(), ":p_class".to_owned(), one(":host, :host, :host"));
@@ -82,7 +82,7 @@ fn parameters() -> [String; 23] {
     let amounts = [one(&[WHO; 3].join(", ")), hosts.clone(), class.clone(), "'{1,1,1}'".to_owned(), "0".to_owned()];
     let more = "(SELECT array_agg(was + 1) FROM unnest(:p_used::bigint[]) AS was)".to_owned();
     let used = [hosts, class, more, ":p_used".to_owned()];
-    let raised = [host.clone(), one(":p_generation::bigint + 1"), generation, host];
+    let raised = [host.clone(), one(":p_generation::bigint + 1"), generation, one("true"), host];
     let mut all = new.into_iter().chain(old).chain(amounts).chain(used).chain(raised);
     std::array::from_fn(|_| all.next().unwrap_or_default())
 }

@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use berth_placement::ledger::{Ledger as _, Operated as _, Trouble, Written, postgres::PostgresLedger};
-use berth_placement_model::{Command, Key, command::ConsumerGuard};
+use berth_placement_model::{Command, command::ConsumerGuard};
 use sqlx::{Connection as _, Executor as _, PgConnection};
 use tokio::{
     task::JoinHandle,

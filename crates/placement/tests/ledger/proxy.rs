@@ -99,12 +99,12 @@ impl Proxy {
         self.shared.silenced.send_replace(());
     }
 
-    /// The statements of every connection that has sent this one, in order.
-    pub fn statements_with(&self, one: &str) -> Vec<Vec<String>> {
+    /// The statements of every connection that has sent one with these words, in order.
+    pub fn statements_with(&self, words: &str) -> Vec<Vec<String>> {
         let statements = self.shared.statements.lock().unwrap();
         let of = |number| statements.iter().filter(move |(of, _)| *of == number).map(|(_, text)| text.clone());
         let all = (0..self.shared.connections.load(Ordering::Relaxed)).map(|number| of(number).collect::<Vec<_>>());
-        all.filter(|texts| texts.iter().any(|text| text == one)).collect()
+        all.filter(|texts| texts.iter().any(|text| text.contains(words))).collect()
     }
 }
 

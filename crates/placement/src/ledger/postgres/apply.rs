@@ -91,10 +91,11 @@ async fn claim(
            WHERE inventories.provider = v.provider AND inventories.class = v.class AND inventories.used = v.was \
            RETURNING 1), \
          raised AS ( \
-           UPDATE providers SET generation = v.generation \
-           FROM unnest($20::bigint[], $21::bigint[], $22::bigint[]) AS v (id, generation, was) \
+           UPDATE providers SET generation = v.generation, \
+             updated_at = CASE WHEN v.touched THEN $15 ELSE providers.updated_at END \
+           FROM unnest($20::bigint[], $21::bigint[], $22::bigint[], $23::boolean[]) AS v (id, generation, was, touched) \
            WHERE providers.id = v.id AND providers.generation = v.was RETURNING 1), \
-         records AS (INSERT INTO changes (provider) SELECT * FROM unnest($23::bigint[])) \
+         records AS (INSERT INTO changes (provider) SELECT * FROM unnest($24::bigint[])) \
          SELECT pg_current_xact_id()::text, (SELECT count(*) FROM used), (SELECT count(*) FROM raised)";
     let (new, old) = changes.consumers.iter().partition::<Vec<_>, _>(|(_, change)| change.created);
     let (new, old) = (Consumers::new(&new), Consumers::new(&old));
@@ -106,7 +107,8 @@ async fn claim(
     let query = query.bind(old.kinds).bind(amounts.consumers).bind(amounts.providers).bind(amounts.classes);
     let query = query.bind(amounts.used).bind(now);
     let query = query.bind(&used.providers).bind(&used.classes).bind(&used.amounts).bind(&used.was);
-    let query = query.bind(&raised.ids).bind(&raised.generations).bind(&raised.was).bind(touched);
+    let query = query.bind(&raised.ids).bind(&raised.generations).bind(&raised.was);
+    let query = query.bind(&raised.touched).bind(touched);
     let row = query.fetch_one(connection).await?;
     let counted = |rows: i64, expected: usize| usize::try_from(rows) == Ok(expected);
     let is_whole = counted(row.try_get(1)?, used.providers.len()) && counted(row.try_get(2)?, raised.ids.len());
@@ -189,6 +191,7 @@ struct Raised {
     ids: Vec<i64>,
     generations: Vec<i64>,
     was: Vec<i64>,
+    touched: Vec<bool>,
 }
 
 impl Raised {
@@ -199,6 +202,7 @@ impl Raised {
             columns.ids.push(id.0);
             columns.generations.push(was + change.raised);
             columns.was.push(was);
+            columns.touched.push(change.touched);
         }
         columns
     }
@@ -238,8 +242,10 @@ async fn describe(connection: &mut PgConnection, id: ProviderId, change: &Provid
     const ROW: &str = "UPDATE providers SET name = coalesce($2, name), \
          parent = CASE WHEN $3 THEN $4 ELSE parent END, root = coalesce($5, root), \
          updated_at = coalesce($6, updated_at) WHERE id = $1";
-    let ProviderChange { name, parent, root, touched, .. } = change;
-    if name.is_some() || parent.is_some() || root.is_some() || *touched {
+    let ProviderChange { name, parent, root, .. } = change;
+    // Otherwise the time is written with the generation.
+    let touched = change.touched && change.raised == 0;
+    if name.is_some() || parent.is_some() || root.is_some() || touched {
         let query = sqlx::query(ROW).bind(id.0).bind(name).bind(parent.is_some());
         let query = query.bind(parent.flatten().map(|parent| parent.0)).bind(root.map(|root| root.0));
         query.bind(touched.then_some(now)).execute(&mut *connection).await?;
