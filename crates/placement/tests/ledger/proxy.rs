@@ -137,9 +137,9 @@ async fn carry(mut client: TcpStream, number: usize, shared: &Shared) -> io::Res
                     return Ok(());
                 }
                 server.write_all(bytes).await?;
-                if happens.is_some() {
-                    // It has committed when it answers.
-                    server.read(&mut answered).await?;
+                // It has committed when it answers.
+                if happens.is_some() && server.read(&mut answered).await? == 0 {
+                    return Ok(());
                 }
                 match happens {
                     Some(AtCommit::Ends) => return client.write_all(&wire::ends()).await,
