@@ -32,6 +32,7 @@ pub struct View {
     pretended: BTreeMap<SlotKey, Option<Reservation>>,
     index: Index,
     displaced: u64,
+    renewed: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -318,6 +319,11 @@ impl View {
         self.displaced
     }
 
+    /// How often a host was made anew of everything on it, which costs as much as there is on it.
+    pub fn renewed(&self) -> u64 {
+        self.renewed
+    }
+
     /// The hosts whose kept sums differ from sums made anew from the objects; always empty unless there is a defect
     /// (document 60 section 13.2: to be checked in the background and counted).
     pub fn drift(&self) -> Vec<HostName> {
@@ -373,9 +379,11 @@ impl View {
             let promise = counted.assumed.get(key).filter(|entry| entry.host == state.host().name);
             let promise = promise.map(|entry| entry.promise(recorded));
             let here = recorded.filter(|slot| slot.hosts().any(|host| *host == state.host().name));
-            if !state.follow(key, here, promise.as_ref()) {
+            let follows = state.follow(key, here, promise.as_ref());
+            if !follows {
                 counted.renew(state, None);
             }
+            !follows
         })
     }
 
@@ -387,14 +395,18 @@ impl View {
 
     /// Renews one host; true when it gained room.
     fn renew(&mut self, id: HostId) -> bool {
-        self.change(id, |counted, state| counted.renew(state, None))
+        self.change(id, |counted, state| {
+            counted.renew(state, None);
+            true
+        })
     }
 
-    fn change(&mut self, id: HostId, f: impl FnOnce(&Counted<'_>, &mut HostState)) -> bool {
-        let Self { hosts, reservations, assumed, claims, pretended, index, .. } = self;
+    /// `f` brings the host up to date, and says whether it has made it anew.
+    fn change(&mut self, id: HostId, f: impl FnOnce(&Counted<'_>, &mut HostState) -> bool) -> bool {
+        let Self { hosts, reservations, assumed, claims, pretended, index, renewed, .. } = self;
         let Some(state) = hosts.get_mut(id) else { return false };
         let before = state.room();
-        f(&Counted { reservations, assumed, claims, pretended, index }, state);
+        *renewed += u64::from(f(&Counted { reservations, assumed, claims, pretended, index }, state));
         let after = state.room();
         hosts.note(id);
         grew(before, after)

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use berth_crds::{Hypervisor, Reservation, testing};
+use berth_crds::{Hypervisor, testing};
 use berth_testkit::seeds;
 use serde_json::json;
 use tokio::time::sleep;
 
-use crate::{alone, reason, world::World};
+use crate::{alone, hosts_of, reason, world::World};
 
 const SECONDS: u32 = 300;
 
@@ -25,12 +25,6 @@ fn nervous(world: &World, second: u32) {
             world.home.delete::<Hypervisor>("nervous").unwrap();
         }
     });
-}
-
-fn hosts_of(world: &World, uuid: &str) -> Vec<Option<String>> {
-    let slots = world.home.all::<Reservation>().unwrap();
-    let mine = slots.iter().filter(|slot| slot.metadata.name.as_deref().is_some_and(|name| name.contains(uuid)));
-    mine.map(|slot| slot.spec.target_host.clone()).collect()
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //! in the end all laws hold. The same seed gives the same calls, byte for byte.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
+mod brake;
+mod broken;
 mod churn;
 mod endpoint;
 mod faults;
@@ -22,7 +24,7 @@ mod world;
 
 use std::{collections::BTreeMap, future::Future, io::Write as _, time::Duration};
 
-use berth_crds::{CommittedResource, conditions, names, testing};
+use berth_crds::{CommittedResource, Reservation, conditions, names, testing};
 use berth_testkit::{Fault, Rule, Server, Verb, seeds};
 use tokio::time::sleep;
 use world::{World, ZONES};
@@ -55,6 +57,13 @@ fn reason(server: &Server, uuid: &str) -> String {
     let object: CommittedResource = server.get(&names::commitment(uuid)).unwrap();
     let status = object.status.unwrap_or_default();
     conditions::ready(&status.conditions).map(|ready| ready.reason.clone()).unwrap_or_default()
+}
+
+/// Where the slots of a commitment are to be.
+fn hosts_of(world: &World, uuid: &str) -> Vec<Option<String>> {
+    let slots = world.home.all::<Reservation>().unwrap();
+    let mine = slots.iter().filter(|slot| slot.metadata.name.as_deref().is_some_and(|name| name.contains(uuid)));
+    mine.map(|slot| slot.spec.target_host.clone()).collect()
 }
 
 #[test]

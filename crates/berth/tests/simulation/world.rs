@@ -60,20 +60,39 @@ pub struct World {
     routes: Routes,
 }
 
+/// Keys of the configuration that are not those of every world.
+#[derive(Clone, Copy, Default)]
+pub struct Keys {
+    /// `brake.slots`.
+    pub brake: Option<usize>,
+    /// `requeueIntervalGracePeriod` of slots.
+    pub grace: Option<&'static str>,
+}
+
 impl World {
     /// One cluster for both zones.
     pub fn one_cluster(seed: u64) -> Self {
-        Self::new(seed, false)
+        Self::new(seed, false, Keys::default(), Keys::default())
     }
 
     /// A cluster for each zone.
     pub fn two_clusters(seed: u64) -> Self {
-        Self::new(seed, true)
+        Self::new(seed, true, Keys::default(), Keys::default())
     }
 
-    fn new(seed: u64, two: bool) -> Self {
+    /// One cluster for both zones, and operators with these keys.
+    pub fn with_keys(seed: u64, keys: Keys) -> Self {
+        Self::new(seed, false, keys, keys)
+    }
+
+    /// The same with operators that are broken: they have other keys than they are judged by.
+    pub fn with_broken_operators(seed: u64, keys: Keys, judged_by: Keys) -> Self {
+        Self::new(seed, false, keys, judged_by)
+    }
+
+    fn new(seed: u64, two: bool, keys: Keys, judged_by: Keys) -> Self {
         let clock = SteppedClock::new(BEGINNING.parse().unwrap());
-        let configuration = configuration(two);
+        let configuration = configuration(two, keys);
         let mut random = Random::new(seed);
         let mut server = || {
             // The clock of the API server is another one.
@@ -86,7 +105,7 @@ impl World {
         let world = Self {
             home,
             remote,
-            judge: Judge::new(rules(&configuration, &clock)),
+            judge: Judge::new(rules(&self::configuration(two, judged_by), &clock)),
             clock,
             random,
             network: Network::default(),
@@ -289,13 +308,19 @@ fn rules(configuration: &Configuration, clock: &SteppedClock) -> Rules {
     }
 }
 
-fn configuration(two: bool) -> Configuration {
+fn configuration(two: bool, special: Keys) -> Configuration {
     let home: Vec<&str> = ROUTED.into_iter().chain(["cortex.cloud/v1alpha1/Knowledge"]).collect();
     let remote = json!({ "host": "https://remote.example", "gvks": ROUTED,
                          "labels": { "availabilityZone": seeds::OTHER_ZONE } });
     let mut keys = json!({ "committedResourceReservationController": {
         "enableOversubscriptionCheck": true, "enableOversubscriptionReservationEviction": true,
     } });
+    if let Some(slots) = special.brake {
+        keys["brake"] = json!({ "slots": slots });
+    }
+    if let Some(grace) = special.grace {
+        keys["committedResourceReservationController"]["requeueIntervalGracePeriod"] = json!(grace);
+    }
     if two {
         keys["apiservers"] = json!({ "home": { "gvks": home }, "remotes": [remote] });
     }

@@ -6,6 +6,7 @@
 mod blows;
 mod chronicle;
 mod hands;
+mod histories;
 mod judge;
 mod load;
 #[path = "../support/mod.rs"]

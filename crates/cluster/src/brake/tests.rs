@@ -148,3 +148,20 @@ async fn d14_zones_do_not_brake_each_other() {
     assert_eq!(scene.brake.ask(&Asker::of::<Reservation>(&key(30)), &elsewhere, []), Ok(()));
     assert!(scene.asks(1, 20..21).is_err());
 }
+
+/// With all slots stopped at once each of them asks.
+#[tokio::test(start_paused = true)]
+async fn the_slots_of_a_zone_are_counted_once_a_second_however_many_ask() {
+    let (mut zone, mut counted) = (Zone::default(), 0);
+    for _ in 0..3 {
+        let ask = |_| {
+            zone.total(|| {
+                counted += 1;
+                100
+            })
+        };
+        assert_eq!((0..100).map(ask).sum::<usize>(), 100 * 100);
+        tokio::time::advance(Duration::from_secs(1)).await;
+    }
+    assert_eq!(counted, 3);
+}

@@ -165,3 +165,57 @@ impl Appointments {
         Some(key)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use berth_core::ClusterName;
+
+    use super::*;
+
+    fn key(number: usize) -> ObjectKey {
+        ObjectKey::new(ClusterName::home(), format!("key-{number}"))
+    }
+
+    /// Everything that is kept about keys.
+    fn kept(queue: &Queue) -> [usize; 6] {
+        let Queue { waiting, appointments, busy, again, .. } = queue;
+        let (keys, came) = (waiting.keys.len(), waiting.came.len());
+        [keys, came, appointments.by_key.len(), appointments.by_time.len(), busy.len(), again.len()]
+    }
+
+    fn pick_first() -> Option<Pick> {
+        Some(Box::new(|_| 0))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_kept_of_keys_that_have_settled() {
+        for pick in [None, pick_first()] {
+            let mut queue = Queue::new(4, pick);
+            (0..100).for_each(|number| queue.wake(key(number)));
+            (0..100).for_each(|number| queue.wake(key(number)));
+            while let Some(key) = queue.next() {
+                queue.ended(&key, None);
+            }
+            assert_eq!(kept(&queue), [0; 6]);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_that_is_woken_often_is_kept_once() {
+        for pick in [None, pick_first()] {
+            let came = usize::from(pick.is_none());
+            let mut queue = Queue::new(4, pick);
+            for _ in 0..100 {
+                (0..3).for_each(|_| queue.wake(key(1)));
+                assert_eq!(kept(&queue), [1, came, 0, 0, 0, 0], "it waits");
+                assert_eq!(queue.next(), Some(key(1)));
+                (0..3).for_each(|_| queue.wake(key(1)));
+                assert_eq!(kept(&queue), [0, 0, 0, 0, 1, 1], "it is looked at, and then again");
+                queue.ended(&key(1), Some(Duration::from_secs(1)));
+                assert_eq!(queue.next(), Some(key(1)));
+                queue.ended(&key(1), Some(Duration::from_secs(1)));
+                assert_eq!(kept(&queue), [0, 0, 1, 1, 0, 0], "it has an appointment");
+            }
+        }
+    }
+}

@@ -12,7 +12,7 @@ use berth_committed_resource::{
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Condition, Reservation, conditions, names};
 use berth_reservation::{Parts, ReservationController, ReservationMetrics, wake as slot_wake};
-use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
+use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice, Scheduler};
 use berth_telemetry::{
     clock::{Clock, TokioClock},
     ids::FreshIds,
@@ -75,7 +75,7 @@ impl Process {
         wake_commitments(&world);
         wake_slots(&world);
         let brake = world.brake(clock).unwrap();
-        let commitments = commitments(&world, clock, brake.clone());
+        let commitments = commitments(&world, clock, brake.clone(), world.scheduler.clone());
         let slots = slots(&world, clock, brake);
         world.list().unwrap();
         Self { world, commitments, slots }
@@ -216,11 +216,13 @@ fn events(world: &World) -> Events {
     Events::new(&world.clusters, None, counted, CancellationToken::new()).0
 }
 
-fn commitments(
+/// The controller of commitments, which asks this scheduler.
+pub fn commitments<S: Scheduler>(
     world: &World,
     clock: &Arc<dyn Clock>,
     brake: Brake,
-) -> CommittedResourceController<BuiltIn, NoDomainNames> {
+    scheduler: Arc<S>,
+) -> CommittedResourceController<S, NoDomainNames> {
     let stores = &world.stores;
     CommittedResourceController {
         commitments: world.writer(&stores.commitments),
@@ -231,7 +233,7 @@ fn commitments(
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
         freezer: world.freezer(),
         brake,
-        scheduler: world.scheduler.clone(),
+        scheduler,
         domain_names: NoDomainNames,
         clock: clock.clone(),
         events: events(world),

@@ -2,7 +2,7 @@
 //! what becomes of those that nobody wants to read.
 
 use axum::body::{Body, HttpBody as _};
-use axum::http::header::CONTENT_LENGTH;
+use axum::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use axum::http::{HeaderMap, StatusCode};
 use futures::StreamExt as _;
 use tokio::sync::OwnedSemaphorePermit;
@@ -39,7 +39,9 @@ pub async fn read(api: &Api, headers: &HeaderMap, body: Body, until: Instant) ->
 /// the connection would end without a word, and the client's next request with it. Where it has to end, the answer says so.
 pub async fn is_over(api: &Api, headers: &HeaderMap, unread: Option<Body>, status: StatusCode) -> bool {
     let Some(body) = unread else { return status != StatusCode::PAYLOAD_TOO_LARGE };
-    if body.is_end_stream() {
+    // A body that is bounded in time does not know that it is none.
+    let is_none = !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING);
+    if is_none || body.is_end_stream() {
         return true;
     }
     let is_short = declared(headers).is_some_and(|length| length <= SMALL);

@@ -70,6 +70,14 @@ async fn a_refused_request_leaves_its_connection_to_the_next_one() {
 }
 
 #[tokio::test]
+async fn a_request_without_a_body_leaves_its_connection_to_the_next_one() {
+    let first =
+        "GET /traits HTTP/1.1\r\nHost: a\r\nX-Auth-Token: admin\r\nOpenStack-API-Version: placement 1.6\r\n\r\n";
+    let answers = said(&format!("{first}GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")).await;
+    assert_eq!(answers.matches("HTTP/1.1 200 OK\r\n").count(), 2, "{answers}");
+}
+
+#[tokio::test]
 async fn a_connection_that_ends_after_a_body_that_is_too_long_to_skip_is_said_to_end() {
     for (length, ends) in [(60_000, false), (70_000, true)] {
         let request = Request::post("/resource_providers").header(CONTENT_LENGTH, length);

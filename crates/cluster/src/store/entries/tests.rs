@@ -175,6 +175,15 @@ fn a_malformed_object_keeps_its_last_readable_state_and_a_new_one_has_none() {
     assert_eq!((entries.broken().count(), shown(&entries).len()), (0, 1));
 }
 
+#[test]
+fn whoever_asks_what_is_unreadable_walks_past_that_alone() {
+    let names: Vec<_> = (0..100).map(|number| format!("n{number:03}")).collect();
+    let mut entries = listed(&names.iter().map(|name| (name.as_str(), 1, 5)).collect::<Vec<_>>());
+    assert_eq!(entries.broken().size_hint(), (0, Some(0)));
+    entries.applied(broken("n050", 1, 6));
+    assert_eq!(entries.broken().size_hint(), (1, Some(1)));
+}
+
 // ---- the model
 
 #[derive(Clone, Debug)]
