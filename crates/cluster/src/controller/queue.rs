@@ -183,13 +183,14 @@ mod tests {
         [keys, came, appointments.by_key.len(), appointments.by_time.len(), busy.len(), again.len()]
     }
 
-    fn pick_first() -> Option<Pick> {
-        Some(Box::new(|_| 0))
+    /// In the order of coming, and as somebody else picks.
+    fn orders() -> [Option<Pick>; 2] {
+        [None, Some(Box::new(|_| 0))]
     }
 
     #[tokio::test(start_paused = true)]
     async fn nothing_is_kept_of_keys_that_have_settled() {
-        for pick in [None, pick_first()] {
+        for pick in orders() {
             let mut queue = Queue::new(4, pick);
             (0..100).for_each(|number| queue.wake(key(number)));
             (0..100).for_each(|number| queue.wake(key(number)));
@@ -202,7 +203,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_key_that_is_woken_often_is_kept_once() {
-        for pick in [None, pick_first()] {
+        for pick in orders() {
             let came = usize::from(pick.is_none());
             let mut queue = Queue::new(4, pick);
             for _ in 0..100 {
