@@ -9,4 +9,6 @@ mod trial;
 #[path = "../trials/placement_world.rs"]
 mod world;
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| _ = trial::query(input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    let _ = trial::query(input);
+});
