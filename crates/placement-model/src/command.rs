@@ -53,6 +53,24 @@ pub enum Command {
     Reshape { inventories: Vec<NewInventories>, allocations: Vec<ConsumerWrite> },
 }
 
+impl Command {
+    /// The one provider that it names, if it is about one.
+    pub fn subject(&self) -> Option<&Key> {
+        match self {
+            Self::CreateProvider { uuid, .. } | Self::UpdateProvider { uuid, .. } => Some(uuid),
+            Self::AddInventory { provider, .. }
+            | Self::SetInventories { provider, .. }
+            | Self::SetInventory { provider, .. }
+            | Self::DeleteInventory { provider, .. }
+            | Self::DeleteInventories { provider }
+            | Self::SetAggregates { provider, .. }
+            | Self::SetTraits { provider, .. }
+            | Self::DeleteTraits { provider } => Some(provider),
+            _ => None,
+        }
+    }
+}
+
 /// What becomes of the parent of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Parent {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use berth_placement_model::{Changes, Command, Facts, Key, ProviderId, ProviderState, changes::ProviderChange};
+use berth_placement_model::{Changes, Command, Facts, ProviderId, ProviderState, changes::ProviderChange};
 use jiff::Timestamp;
 
 use super::{
@@ -34,7 +34,7 @@ impl Effects {
 
     /// The provider that `command` is about, if it still exists.
     pub fn provider(&self, command: &Command, facts: &Facts) -> Option<ProviderState> {
-        let key = subject(command)?;
+        let key = command.subject()?;
         let mut all = self.states.values().chain(facts.providers.values());
         all.find(|state| state.uuid == *key && self.gone != Some(state.id)).cloned()
     }
@@ -48,21 +48,5 @@ impl Effects {
         if let Some(id) = self.gone {
             news.add(id, Change::Gone);
         }
-    }
-}
-
-/// The one provider that a command names.
-fn subject(command: &Command) -> Option<&Key> {
-    match command {
-        Command::CreateProvider { uuid, .. } | Command::UpdateProvider { uuid, .. } => Some(uuid),
-        Command::AddInventory { provider, .. }
-        | Command::SetInventories { provider, .. }
-        | Command::SetInventory { provider, .. }
-        | Command::DeleteInventory { provider, .. }
-        | Command::DeleteInventories { provider }
-        | Command::SetAggregates { provider, .. }
-        | Command::SetTraits { provider, .. }
-        | Command::DeleteTraits { provider } => Some(provider),
-        _ => None,
     }
 }

@@ -34,26 +34,11 @@ impl InMemory {
     }
 }
 
-fn named(command: &Command) -> Option<Key> {
-    match command {
-        Command::CreateProvider { uuid, .. } | Command::UpdateProvider { uuid, .. } => Some(uuid.clone()),
-        Command::AddInventory { provider, .. }
-        | Command::SetInventories { provider, .. }
-        | Command::SetInventory { provider, .. }
-        | Command::DeleteInventory { provider, .. }
-        | Command::DeleteInventories { provider }
-        | Command::SetAggregates { provider, .. }
-        | Command::SetTraits { provider, .. }
-        | Command::DeleteTraits { provider } => Some(provider.clone()),
-        _ => None,
-    }
-}
-
 impl Ledger for InMemory {
     fn write(&self, command: Command, _: Instant) -> BoxFuture<'_, Result<Written, Trouble>> {
         self.now(|state| {
             let outcome = state.write(&command, Timestamp::now())?;
-            let provider = named(&command).and_then(|key| state.provider(&key).cloned().map(Arc::new));
+            let provider = command.subject().and_then(|key| state.provider(key).cloned().map(Arc::new));
             Ok(Written { outcome, provider })
         })
     }
