@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{ClassName, Inventory, Key, ProviderId, TraitName, provider::Aggregate};
+use crate::{ClassName, Facts, Inventory, Key, ProviderId, TraitName, command::NOBODY, provider::Aggregate};
 
 /// Everything that a write changes. Times are the ledger's.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -58,6 +58,15 @@ pub struct ProviderChange {
     pub traits: Option<BTreeSet<TraitName>>,
     /// All aggregates.
     pub aggregates: Option<Vec<Aggregate>>,
+}
+
+impl Changes {
+    /// Consumers that had an owner and lose it to a request that named none (document 51 section 19 no. 9).
+    pub fn disowned(&self, facts: &Facts) -> Vec<Key> {
+        let had_owner = |key: &Key| facts.consumers.get(key).is_some_and(|before| before.project != NOBODY);
+        let lost = self.consumers.iter().filter(|(key, after)| after.project == NOBODY && had_owner(key));
+        lost.map(|(key, _)| key.clone()).collect()
+    }
 }
 
 /// A consumer as it is afterwards.

@@ -89,14 +89,17 @@ pub enum ReservedRule {
     UpToTotal,
 }
 
+/// Project and user of consumers whose owner no request has named: all before 1.8 (document 51 section 9.3).
+pub const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
+
 /// What one consumer is to have afterwards.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConsumerWrite {
     /// Whose allocations these are.
     pub consumer: Key,
-    /// As sent, else (before 1.8) the placeholder.
+    /// As sent, else (before 1.8) [`NOBODY`].
     pub project: String,
-    /// As sent, else (before 1.8) the placeholder.
+    /// As sent, else (before 1.8) [`NOBODY`].
     pub user: String,
     /// Sent from 1.38 on; `None` leaves the type as it is, and unset for a new consumer.
     pub kind: Option<String>,

@@ -150,6 +150,12 @@ const ALLOCATIONS: &[Difference] = &[
         "always their default, 00000000-0000-0000-0000-000000000000",
         "51: 9.3",
     ),
+    difference(
+        "PUT of allocations before 1.8 for a consumer that has an owner",
+        "replaces project and user without a word",
+        "the same, with a warning in the log",
+        "defect (51: 19 no. 9)",
+    ),
 ];
 
 const CANDIDATES: &[Difference] = &[

@@ -98,7 +98,11 @@ fn again(key: &str, between: &str) -> String {
 }
 
 async fn write(api: &Api, call: &Call, command: Command) -> Result<Written, Problem> {
-    Ok(api.ledger.write(command, call.until).await?)
+    let written = api.ledger.write(command, call.until).await?;
+    for consumer in &written.disowned {
+        tracing::warn!(%consumer, version = %call.version, "a request that names no owner has taken a consumer from its project: its client should use microversion 1.8 or newer");
+    }
+    Ok(written)
 }
 
 /// A ledger that does not say what became of a provider that it has written to.

@@ -54,6 +54,8 @@ pub struct Written {
     pub outcome: Outcome,
     /// The provider that the command names, as it is after the commit; `None` when it names none or deleted it.
     pub provider: Option<Arc<ProviderState>>,
+    /// Consumers whose project and user were replaced by nobody.
+    pub disowned: Vec<Key>,
 }
 
 /// A consumer as GET `/allocations/{consumer}` shows it.

@@ -1,15 +1,12 @@
 //! Bodies of PUT and POST allocations (document 51 section 9.2). It decides what the forms of all microversions have in common:
 //! a [`ConsumerWrite`].
 
-use berth_placement_model::command::{ConsumerGuard, ConsumerWrite};
+use berth_placement_model::command::{ConsumerGuard, ConsumerWrite, NOBODY};
 use berth_placement_model::{ClassName, Key, Version};
 
 use super::{Lazy, last_of_each, text};
 use crate::json::Json;
 use crate::schema::{Pattern, Schema};
-
-/// Project and user of consumers that were written without (before 1.8).
-pub const PLACEHOLDER: &str = "00000000-0000-0000-0000-000000000000";
 
 /// From these versions on: project and user, the dictionary form, consumer generations, mappings, types.
 const OWNERS: u8 = 8;
@@ -104,7 +101,7 @@ pub fn of_reshape(version: Version) -> Schema {
 
 /// What one body says of one consumer.
 pub fn read(consumer: Key, body: &Json, version: Version) -> ConsumerWrite {
-    let owner = |name| if version.has(OWNERS) { text(body, name) } else { PLACEHOLDER.to_owned() };
+    let owner = |name| if version.has(OWNERS) { text(body, name) } else { NOBODY.to_owned() };
     ConsumerWrite {
         consumer,
         project: owner("project_id"),
@@ -230,7 +227,7 @@ mod tests {
                 {"resource_provider": {"uuid": "{RP}"}, "resources": {"VCPU": 3}}]}"#,
         );
         let write = read(Key::new("c"), &body, version(0));
-        assert_eq!((write.project.as_str(), write.user.as_str()), (PLACEHOLDER, PLACEHOLDER));
+        assert_eq!((write.project.as_str(), write.user.as_str()), (NOBODY, NOBODY));
         assert_eq!((write.kind, write.generation), (None, ConsumerGuard::Unchecked));
         let class = |name| ClassName::new(name);
         let expected = vec![

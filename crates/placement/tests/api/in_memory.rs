@@ -39,7 +39,7 @@ impl Ledger for InMemory {
         self.now(|state| {
             let outcome = state.write(&command, Timestamp::now())?;
             let provider = command.subject().and_then(|key| state.provider(key).cloned().map(Arc::new));
-            Ok(Written { outcome, provider })
+            Ok(Written { outcome, provider, disowned: Vec::new() })
         })
     }
 

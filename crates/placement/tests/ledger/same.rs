@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use berth_placement::ledger::{ConsumerRecord, KindFilter, Trouble, Usage, UsageQuestion};
-use berth_placement_model::{ClassName, Key, ProviderId, memory::MemoryState};
+use berth_placement_model::{ClassName, Key, ProviderId, command::NOBODY, memory::MemoryState};
 use proptest::{collection::vec, strategy::Strategy as _, strategy::ValueTree as _, test_runner::TestRunner};
 
 use crate::{
@@ -118,8 +118,22 @@ async fn a_provider_tells_who_is_there(world: World) {
     assert_eq!((one.modified, one.generation), (Some(now()), 2));
 }
 
+async fn who_loses_its_owner_is_named(world: World) {
+    world.provider("p1", &[("VCPU", 100)]).await;
+    let claim = |project: &str| {
+        let mut claim = crate::world::claim("a", &[("p1", &[("VCPU", 3)])]);
+        claim.project = project.to_owned();
+        berth_placement_model::Command::SetAllocations(claim)
+    };
+    for (project, lost) in [(NOBODY, false), ("one", false), ("two", false), (NOBODY, true), (NOBODY, false)] {
+        let disowned = world.ok(claim(project)).await.disowned;
+        assert_eq!(disowned, if lost { vec![Key::new("a")] } else { vec![] }, "{project}");
+    }
+}
+
 crate::on_every_ledger!(
     random_writes_do_what_the_ledger_in_memory_does,
     usages_are_sums_by_type,
     a_provider_tells_who_is_there,
+    who_loses_its_owner_is_named,
 );

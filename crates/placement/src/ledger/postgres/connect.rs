@@ -22,6 +22,9 @@ const MIGRATION_LOCK: i64 = 0x6265_7274_6801;
 /// How long a request waits for a connection.
 pub(super) const WAIT: Duration = Duration::from_secs(5);
 
+/// How long the start waits for others who migrate and for the migration itself.
+const MIGRATION: Duration = Duration::from_secs(60);
+
 /// What every connection is told. Plans are made once and use indexes whatever the tables looked like then; a statement has
 /// 10 s, and a transaction that nobody continues does not hold its locks for long.
 const SETTINGS: &str = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off; \
@@ -55,8 +58,14 @@ pub(super) fn refused(source: sqlx::Error) -> LedgerError {
     if encryption { LedgerError::Encryption { source } } else { LedgerError::Postgres { source } }
 }
 
-/// Brings the schema up to date, one process at a time.
+/// Brings the schema up to date, one process at a time, within a minute.
 pub(super) async fn migrate(connection: &mut PgConnection) -> Result<(), LedgerError> {
+    let silent = || io::Error::new(ErrorKind::TimedOut, "the schema could not be brought up to date within 60 s");
+    let migrated = timeout(MIGRATION, in_turn(connection)).await;
+    migrated.unwrap_or_else(|_| Err(LedgerError::Postgres { source: silent().into() }))
+}
+
+async fn in_turn(connection: &mut PgConnection) -> Result<(), LedgerError> {
     let failed = |source| LedgerError::Postgres { source };
     let mut transaction = connection.begin().await.map_err(failed)?;
     sqlx::query("SELECT pg_advisory_xact_lock($1)")

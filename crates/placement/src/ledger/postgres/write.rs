@@ -119,7 +119,8 @@ async fn prepare<'a>(pool: &'a Pool, command: &Command, now: Timestamp) -> Resul
     }
     let effects = Effects::new(&facts, &changes, applied.created, now);
     let provider = effects.provider(command, &facts).map(Into::into);
-    Ok(Prepared { connection, xid: applied.xid, written: Written { outcome, provider } })
+    let written = Written { outcome, provider, disowned: changes.disowned(&facts) };
+    Ok(Prepared { connection, xid: applied.xid, written })
 }
 
 /// Undoes the transaction, so that the connection can be used again.

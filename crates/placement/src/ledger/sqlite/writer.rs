@@ -200,7 +200,7 @@ fn done(connection: &Connection, command: &Command, now: Timestamp, news: &mut N
     if !(changes.classes.is_empty() && changes.traits.is_empty()) {
         news.names = Some(contents::custom_names(connection)?);
     }
-    Ok(Written { outcome, provider })
+    Ok(Written { outcome, provider, disowned: changes.disowned(&facts) })
 }
 
 fn in_savepoint<T>(connection: &Connection, work: impl FnOnce() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
