@@ -127,11 +127,14 @@ pub struct Requests<'w> {
     chosen: Vec<(Slot, &'w Record)>,
     /// Levels with resources, by provider.
     by_provider: Vec<usize>,
+    /// A request with one provider, cut where its UUID stands: such requests differ in nothing else.
+    alone: Option<Vec<String>>,
 }
 
 impl<'w> Requests<'w> {
     pub fn new(form: &'w Form, model: &'w Model) -> Self {
-        Self { form, model, chosen: Vec::with_capacity(form.width()), by_provider: Vec::with_capacity(form.width()) }
+        let (chosen, by_provider) = (Vec::with_capacity(form.width()), Vec::with_capacity(form.width()));
+        Self { form, model, chosen, by_provider, alone: None }
     }
 
     /// The providers from which the request that was written last takes something.
@@ -142,6 +145,33 @@ impl<'w> Requests<'w> {
 
     /// Appends a request.
     pub fn write(&mut self, out: &mut Vec<u8>, slots: &[Slot]) {
+        let one = slots.first().filter(|first| slots.iter().all(|slot| slot == *first)).copied();
+        let one = one.and_then(|slot| Some((slot, self.model.record(slot)?)));
+        match (one, &self.alone) {
+            (Some((slot, record)), Some(parts)) => {
+                write_alone(out, parts, record);
+                self.chosen.clear();
+                self.chosen.push((slot, record));
+                self.by_provider.clear();
+                self.by_provider.push(0);
+            }
+            (Some((_, record)), None) => {
+                let begin = out.len();
+                self.write_any(out, slots);
+                self.alone = self.parts(&out[begin..], record);
+            }
+            (None, _) => self.write_any(out, slots),
+        }
+    }
+
+    /// What is between the UUIDs of a request with one provider; `None` if the same text stands elsewhere in it.
+    fn parts(&self, request: &[u8], record: &Record) -> Option<Vec<String>> {
+        let parts: Vec<String> = String::from_utf8_lossy(request).split(record.quoted()).map(str::to_owned).collect();
+        let mappings = if self.form.version.has(34) { self.form.groups.len() } else { 0 };
+        (parts.len() == 2 + mappings).then_some(parts)
+    }
+
+    fn write_any(&mut self, out: &mut Vec<u8>, slots: &[Slot]) {
         self.chosen.clear();
         self.chosen.extend(slots.iter().filter_map(|slot| Some((*slot, self.model.record(*slot)?))));
         let is_map = self.form.version.has(12);
@@ -155,7 +185,7 @@ impl<'w> Requests<'w> {
     }
 
     fn allocations(&mut self, out: &mut Vec<u8>, is_map: bool) {
-        let Self { form, model, chosen, by_provider } = self;
+        let Self { form, model, chosen, by_provider, .. } = self;
         let levels = form.levels.iter().enumerate();
         by_provider.clear();
         by_provider.extend(levels.filter(|level| !level.1.resources.is_empty()).map(|level| level.0));
@@ -188,6 +218,15 @@ impl<'w> Requests<'w> {
             out.push(b']');
         }
         out.push(b'}');
+    }
+}
+
+fn write_alone(out: &mut Vec<u8>, parts: &[String], record: &Record) {
+    for (place, part) in parts.iter().enumerate() {
+        if place > 0 {
+            json::raw(out, record.quoted());
+        }
+        json::raw(out, part);
     }
 }
 

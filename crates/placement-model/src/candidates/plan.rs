@@ -66,6 +66,13 @@ pub struct Level {
     pub shared: Vec<(Number, Slot)>,
 }
 
+impl Level {
+    /// Whether a provider has room for what is taken.
+    fn fits(&self, record: &Record) -> bool {
+        self.resources.iter().all(|(class, amount)| record.fits(*class, *amount))
+    }
+}
+
 impl<'m> Plan<'m> {
     /// Takes a whole question.
     pub fn of_question(model: &'m Model, question: &CandidatesQuestion) -> Result<Planned<'m>, Refusal> {
@@ -152,6 +159,25 @@ impl<'m> Plan<'m> {
         pairs
     }
 
+    /// Whether a provider that is alone in its tree has one request or none, which [`Self::suits_alone`] tells: nobody shares
+    /// anything with it, no two groups have to differ, and no two levels take from the same inventory.
+    pub fn is_simple(&self) -> bool {
+        let suffixed = self.groups.iter().filter(|group| !group.is_unsuffixed()).count();
+        let may_be_one = !self.isolate || suffixed < 2;
+        may_be_one && !self.overlaps && self.levels.iter().all(|level| level.shared.is_empty())
+    }
+
+    /// Whether a provider satisfies all groups by itself. Only for those that are alone in their trees, in
+    /// [simple](Self::is_simple) plans.
+    pub fn suits_alone(&self, record: &Record) -> bool {
+        self.levels.iter().all(|level| level.fits(record))
+            && self.allows(record)
+            && self.groups.iter().all(|group| {
+                let meets = || group.required.iter().all(|any| record.has_trait(any));
+                group.may_have(record) && group.is_member(record) && meets()
+            })
+    }
+
     /// Whether requests may have this anchor.
     pub fn allows(&self, anchor: &Record) -> bool {
         let is_good = |(required, forbidden): &(Vec<Vec<Number>>, Vec<Number>)| {
@@ -227,11 +253,16 @@ impl Part {
     /// Whether a provider can be chosen at a level as far as only it matters. Membership of the unsuffixed group depends on the
     /// anchor as well, and its required traits on what else is chosen.
     pub fn suits(&self, level: &Level, record: &Record) -> bool {
-        level.resources.iter().all(|(class, amount)| record.fits(*class, *amount))
-            && self.tree.is_none_or(|root| record.root == root)
+        level.fits(record)
+            && self.may_have(record)
+            && (self.is_unsuffixed() || self.is_member(record) && self.required.iter().all(|any| record.has_trait(any)))
+    }
+
+    /// Whether a provider is in the tree, and has nothing that is forbidden.
+    fn may_have(&self, record: &Record) -> bool {
+        self.tree.is_none_or(|root| record.root == root)
             && !record.has_trait(&self.forbidden)
             && !self.is_refused(record)
-            && (self.is_unsuffixed() || self.is_member(record) && self.required.iter().all(|any| record.has_trait(any)))
     }
 
     /// Whether a provider is in at least one aggregate of every set.

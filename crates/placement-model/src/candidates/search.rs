@@ -46,8 +46,14 @@ fn depth_first<'m>(
     budget: &mut usize,
     requests: &mut Requests<'m>,
 ) {
-    let mut reused: Option<Walk<'m>> = None;
+    let (mut reused, is_simple): (Option<Walk<'m>>, _) = (None, plan.is_simple());
     for tree in anchors(plan, options.shuffle) {
+        if is_simple && requests.take_alone(plan, tree, budget) {
+            if requests.count == most || *budget == 0 {
+                return;
+            }
+            continue;
+        }
         let walk = reused.get_or_insert_with(|| Walk::new(plan, tree));
         if !walk.start(plan, tree) {
             continue;
@@ -71,15 +77,14 @@ fn breadth_first<'m>(
     budget: &mut usize,
     requests: &mut Requests<'m>,
 ) {
-    let fresh = anchors(plan, options.shuffle).filter_map(|tree| {
-        let mut walk = Walk::new(plan, tree);
-        walk.start(plan, tree).then_some(walk)
-    });
-    let mut again = VecDeque::new();
-    for mut walk in fresh {
-        if walk.advance(plan, budget) {
-            requests.add(&walk);
-            again.push_back(walk);
+    let (mut again, is_simple) = (VecDeque::new(), plan.is_simple());
+    for tree in anchors(plan, options.shuffle) {
+        if !(is_simple && requests.take_alone(plan, tree, budget)) {
+            let mut walk = Walk::new(plan, tree);
+            if walk.start(plan, tree) && walk.advance(plan, budget) {
+                requests.add(&walk);
+                again.push_back(walk);
+            }
         }
         if requests.count == most || *budget == 0 {
             return;
@@ -97,6 +102,18 @@ fn breadth_first<'m>(
 }
 
 impl<'m> Requests<'m> {
+    /// The request of a tree that has only one provider, if there is one. `false`: it has more. Only for simple plans.
+    fn take_alone(&mut self, plan: &Plan<'m>, tree: &'m Tree, budget: &mut usize) -> bool {
+        let [(_, slot)] = *tree.members else { return false };
+        if plan.model.record(slot).is_some_and(|record| plan.suits_alone(record)) {
+            *budget -= 1;
+            self.runs.push((self.count, tree));
+            self.chosen.extend(std::iter::repeat_n(slot, plan.levels.len()));
+            self.count += 1;
+        }
+        true
+    }
+
     fn add(&mut self, walk: &Walk<'m>) {
         if walk.may_repeat() && !self.repeatable.insert(walk.chosen().collect()) {
             return;
