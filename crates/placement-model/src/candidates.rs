@@ -70,6 +70,11 @@ impl Candidates<'_> {
         self.len() == 0
     }
 
+    /// Whether as many combinations as are allowed were tried, so that there may be more.
+    fn is_exhausted(&self) -> bool {
+        self.found.as_ref().is_some_and(|found| found.requests.is_exhausted)
+    }
+
     /// The body of the answer (document 51 section 12.5).
     pub fn body(self) -> Vec<u8> {
         let (model, mut out) = (self.model, Vec::new());

@@ -10,9 +10,13 @@ use crate::{
 };
 
 /// Bytes of a piece, unless somebody says otherwise; the last request or tree in it may exceed them.
-const PIECE: usize = 64 * 1024;
+const PIECE: usize = 48 * 1024;
 /// What a request or a tree usually takes at most.
 const EXCESS: usize = 2048;
+
+/// What is searched through within a millisecond.
+const FEW_COMBINATIONS: usize = 10_000;
+const FEW_PROVIDERS: usize = 100_000;
 
 /// The body of an answer (document 51 section 12.5), piece by piece.
 #[derive(Debug)]
@@ -31,6 +35,25 @@ impl Pages {
     ) -> Result<Self, NoCandidates> {
         let answer = model.candidates(question, options)?.answer();
         Ok(Self { model, answer, piece: PIECE })
+    }
+
+    /// The same if it is found at once, without many combinations; `None`: it has to be searched for longer, which should keep
+    /// nobody else from being answered.
+    pub fn at_once(
+        model: &Arc<Model>,
+        question: &CandidatesQuestion,
+        options: &GenerationOptions,
+    ) -> Result<Option<Self>, NoCandidates> {
+        if model.len() > FEW_PROVIDERS {
+            return Ok(None);
+        }
+        let few = GenerationOptions { most_combinations: options.most_combinations.min(FEW_COMBINATIONS), ..*options };
+        let found = match model.candidates(question, &few) {
+            Err(NoCandidates::TooComplex) => return Ok(None),
+            found => found?,
+        };
+        let answer = (!found.is_exhausted()).then(|| found.answer());
+        Ok(answer.map(|answer| Self { model: model.clone(), answer, piece: PIECE }))
     }
 
     /// The same in pieces of so many bytes, at least one.

@@ -20,26 +20,38 @@ use crate::protocol::problem::Problem;
 pub async fn list(api: &Api, call: &Call) -> Result<Answer, Problem> {
     let question = parse::candidates(&call.query, call.version)?;
     let model = model(api, call).await?;
-    let (generation, round) = (api.generation(), api.round(call.until).await?);
-    // It may compute for long, and must not keep others from being answered.
-    let begun = tokio::task::spawn_blocking(move || begin(model, &question, &generation));
-    let begun = timeout_at(call.until, begun).await.map_err(|_| Problem::unavailable("query too complex"))?;
-    let (first, rest) = begun.map_err(|_| Problem::unavailable("the query could not be finished"))??;
+    let generation = api.generation();
+    let (first, rest) = match Pages::at_once(&model, &question, &generation).map_err(problem)? {
+        Some(found) => begun(found),
+        None => elsewhere(api, call, model, question, generation).await?,
+    };
     let share = if rest.is_whole() { None } else { Some(api.unread(rest.weight(), call.until).await?) };
-    drop(round);
     Ok(Answer::body(body(first, rest, share), Age::New))
 }
 
-/// The first piece, which is often all, and what makes the others.
-fn begin(
+/// For what computes long, and must not keep others from being answered.
+async fn elsewhere(
+    api: &Api,
+    call: &Call,
     model: Arc<Model>,
-    question: &CandidatesQuestion,
-    generation: &GenerationOptions,
+    question: CandidatesQuestion,
+    generation: GenerationOptions,
 ) -> Result<(Vec<u8>, Pages), Problem> {
-    match Pages::new(model, question, generation) {
-        Ok(mut pages) => Ok((pages.next().unwrap_or_default(), pages)),
-        Err(NoCandidates::Refused(refusal)) => Err(refusal.into()),
-        Err(too_complex) => Err(Problem::unavailable(too_complex.to_string())),
+    let _round = api.round(call.until).await?;
+    let found = tokio::task::spawn_blocking(move || Pages::new(model, &question, &generation).map(begun));
+    let found = timeout_at(call.until, found).await.map_err(|_| Problem::unavailable("query too complex"))?;
+    found.map_err(|_| Problem::unavailable("the query could not be finished"))?.map_err(problem)
+}
+
+/// The first piece, which is often all, and what makes the others.
+fn begun(mut pages: Pages) -> (Vec<u8>, Pages) {
+    (pages.next().unwrap_or_default(), pages)
+}
+
+fn problem(none: NoCandidates) -> Problem {
+    match none {
+        NoCandidates::Refused(refusal) => refusal.into(),
+        too_complex => Problem::unavailable(too_complex.to_string()),
     }
 }
 
