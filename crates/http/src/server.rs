@@ -30,6 +30,9 @@ use crate::refused::{Refused, RefusedHeads};
 
 /// Pause after a failure to accept that is not the fault of a client, mostly too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
+/// Bytes of a head, at most; and of an answer so many are held before the client gets them, so that it reads while the next
+/// ones are made.
+const HELD: usize = 96 * 1024;
 /// So many of them in a row, and the server ends.
 const ACCEPT_FAILURES: u32 = 60;
 
@@ -149,7 +152,7 @@ impl Server {
         let stream = RefusedHeads::new(stream, turns.clone(), self.refused.clone());
         let service = service_fn(move |request| handle(router.clone(), turns.clone(), peer, request));
         let mut builder = http1::Builder::new();
-        builder.timer(TokioTimer::new()).header_read_timeout(self.limits.idle);
+        builder.timer(TokioTimer::new()).header_read_timeout(self.limits.idle).max_buf_size(HELD);
         let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
