@@ -75,6 +75,8 @@ enum Part {
     Placement,
     /// Rows f and g by themselves.
     Candidates,
+    /// Of rows f and g what is asked of our server alone.
+    Alone,
     /// Row h by itself.
     Claims,
     /// Row i by itself.
@@ -169,6 +171,7 @@ impl Part {
             Self::Restart => restart::measure(size).await,
             Self::Placement => placement::measure(size).await,
             Self::Candidates => placement::candidates(size).await,
+            Self::Alone => placement::alone(size).await,
             Self::Claims => placement::claims(size).await,
             Self::Ready => placement::ready(size).await,
             Self::Many => Ok(vec![floor::many::measure(size).await?]),

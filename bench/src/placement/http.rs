@@ -156,9 +156,7 @@ fn read_body(stream: &mut TcpStream, answer: &mut Vec<u8>, head: &Head, begin: u
             while !answer[begin..].ends_with(b"0\r\n\r\n") {
                 fill(stream, answer)?;
             }
-            let body = without_chunks(&answer[begin..])?;
-            answer.truncate(begin);
-            answer.extend(body);
+            join_chunks(answer, begin)?;
         }
         Length::UntilClosed => {
             stream.read_to_end(answer)?;
@@ -167,19 +165,24 @@ fn read_body(stream: &mut TcpStream, answer: &mut Vec<u8>, head: &Head, begin: u
     Ok(())
 }
 
-fn without_chunks(mut rest: &[u8]) -> io::Result<Vec<u8>> {
+/// In place: a client of every day copies as little.
+fn join_chunks(answer: &mut Vec<u8>, begin: usize) -> io::Result<()> {
     let bad = || io::Error::new(ErrorKind::InvalidData, "a chunk has no length");
-    let mut body = Vec::with_capacity(rest.len());
+    let (mut read, mut written) = (begin, begin);
     loop {
-        let line = rest.windows(2).position(|two| two == b"\r\n").ok_or_else(bad)?;
-        let text = std::str::from_utf8(&rest[..line]).map_err(|_| bad())?;
+        let line = answer[read..].windows(2).position(|two| two == b"\r\n").ok_or_else(bad)?;
+        let text = std::str::from_utf8(&answer[read..read + line]).map_err(|_| bad())?;
         let length = usize::from_str_radix(text.trim(), 16).map_err(|_| bad())?;
+        let chunk = read + line + 2;
         if length == 0 {
-            return Ok(body);
+            answer.truncate(written);
+            return Ok(());
         }
-        let chunk = rest.get(line + 2..line + 2 + length).ok_or_else(bad)?;
-        body.extend_from_slice(chunk);
-        rest = rest.get(line + 2 + length + 2..).ok_or_else(bad)?;
+        if chunk + length + 2 > answer.len() {
+            return Err(bad());
+        }
+        answer.copy_within(chunk..chunk + length, written);
+        (read, written) = (chunk + length + 2, written + length);
     }
 }
 

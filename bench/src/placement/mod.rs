@@ -10,6 +10,7 @@ pub mod error;
 mod guests;
 mod http;
 mod load;
+mod ours;
 mod peer_rows;
 mod pgbench;
 mod questions;
@@ -23,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use self::cloud::{Cloud, Shape};
+use self::ours::Ours;
 use self::questions::Question;
 use self::scene::{Scene, limited};
 pub use self::servers::Store;
@@ -67,6 +69,29 @@ pub async fn candidates(size: Size) -> Result<Vec<Row>, Error> {
     Ok(rows)
 }
 
+/// Of rows f and g what is asked of ours alone: in seconds, while something is made faster.
+pub async fn alone(size: Size) -> Result<Vec<Row>, Error> {
+    let (binary, mut rows) = (binary()?, Vec::new());
+    for store in size.stores() {
+        for hosts in size.hosts(size.pick(&[1_000, 10_000][..], &[100][..])) {
+            rows.push(alone_on(&binary, store, hosts, size).await?);
+        }
+    }
+    Ok(rows)
+}
+
+async fn alone_on(binary: &Path, store: Store, hosts: u64, size: Size) -> Result<Row, Error> {
+    let mut goals = Vec::new();
+    for shape in Shape::ALL {
+        let ours = Ours::build(binary, store, Cloud { shape, hosts, residents: RESIDENTS }).await?;
+        for question in Question::ALL.into_iter().filter(|question| question.shape() == shape) {
+            goals.extend(of_ours(&ours, question, store, size)?);
+        }
+    }
+    let what = format!("GET /allocation_candidates, {hosts} hosts, {}", store.name());
+    Ok(Row { letter: letter(hosts), what, goals })
+}
+
 /// Row h: writing.
 pub async fn claims(size: Size) -> Result<Vec<Row>, Error> {
     let (binary, mut rows) = (binary()?, Vec::new());
@@ -97,7 +122,11 @@ async fn candidates_of(binary: &Path, store: Store, hosts: u64, size: Size) -> R
         }
     }
     let what = format!("GET /allocation_candidates, {hosts} hosts, {}, beside Placement", store.name());
-    Ok(Row { letter: if hosts > 1_000 { 'g' } else { 'f' }, what, goals })
+    Ok(Row { letter: letter(hosts), what, goals })
+}
+
+fn letter(hosts: u64) -> char {
+    if hosts > 1_000 { 'g' } else { 'f' }
 }
 
 async fn of_question(scene: &Scene, question: Question, store: Store, size: Size) -> Result<Vec<Goal>, Error> {
@@ -106,7 +135,7 @@ async fn of_question(scene: &Scene, question: Question, store: Store, size: Size
     let theirs = pairs::median(read.iter().map(|pair| milliseconds(pair.floor.times.median())));
     let faster = 1.0 / ratio(&read, |read| read.times.median().as_secs_f64());
     let more = ratio(&read, |read| read.rate);
-    let (name, (least_p50, least_rate)) = (question.name(), least(question, store, scene.cloud.hosts));
+    let (name, (least_p50, least_rate)) = (question.name(), least(question, store, scene.ours.cloud.hosts));
     let count = limited(candidates);
     let mut goals = vec![
         Goal::wanted(
@@ -120,16 +149,16 @@ async fn of_question(scene: &Scene, question: Question, store: Store, size: Size
             more >= least_rate,
         ),
     ];
-    goals.extend(of_ours(scene, question, store, size)?);
+    goals.extend(of_ours(&scene.ours, question, store, size)?);
     Ok(goals)
 }
 
 /// What is asked of ours alone.
-fn of_ours(scene: &Scene, question: Question, store: Store, size: Size) -> Result<[Goal; 2], Error> {
+fn of_ours(ours: &Ours, question: Question, store: Store, size: Size) -> Result<[Goal; 2], Error> {
     let name = question.name();
     let asking = if store == Store::Postgres { " after a version query" } else { "" };
-    let (quiet, busy) = scene.beside(question, FOREIGN, size)?;
-    let still = scene.still(question, size)?;
+    let (quiet, busy) = ours.beside(question, FOREIGN, size)?;
+    let still = ours.still(question, size)?;
     let of = |times: Duration, base: Duration| times.as_secs_f64() / base.as_secs_f64();
     let (slower, over) = (of(busy, quiet), of(quiet, still));
     Ok([
@@ -180,7 +209,7 @@ async fn claims_on(binary: &Path, store: Store, hosts: u64, size: Size) -> Resul
             more >= least,
         ));
         if store == Store::Postgres {
-            goals.extend(beside_bare(&scene, size).await?);
+            goals.extend(beside_bare(&scene.ours, size).await?);
         }
     }
     let what = format!("PUT /allocations, {hosts} hosts, {}, beside Placement", store.name());
@@ -188,8 +217,8 @@ async fn claims_on(binary: &Path, store: Store, hosts: u64, size: Size) -> Resul
 }
 
 /// Claims beside the same statements without a server.
-async fn beside_bare(scene: &Scene, size: Size) -> Result<Vec<Goal>, Error> {
-    let (name, claimed) = (scene.cloud.shape.name(), scene.claim_bare(size).await?);
+async fn beside_bare(ours: &Ours, size: Size) -> Result<Vec<Goal>, Error> {
+    let (name, claimed) = (ours.cloud.shape.name(), ours.claim_bare(size).await?);
     let longer = 1.0 / ratio(&claimed, |claimed| claimed.rate);
     let bare = pairs::median(claimed.iter().map(|pair| pair.floor.rate));
     let mut goals = vec![Goal::wanted(
@@ -198,8 +227,8 @@ async fn beside_bare(scene: &Scene, size: Size) -> Result<Vec<Goal>, Error> {
         longer <= TIMES_BARE,
     )];
     // What it says of its claims is said of one provider.
-    if scene.cloud.shape == Shape::Flat {
-        let pairs = scene.claim_by_pgbench(size).await?;
+    if ours.cloud.shape == Shape::Flat {
+        let pairs = ours.claim_by_pgbench(size).await?;
         let (of, pgbench) = (ratio(&pairs, |rate| *rate), pairs::median(pairs.iter().map(|pair| pair.floor)));
         goals.push(Goal::wanted(
             format!("{name}: bare transactions at least {OF_PGBENCH} of pgbench with the same statements"),
@@ -214,8 +243,8 @@ async fn start(binary: &Path, hosts: u64) -> Result<Row, Error> {
     let mut goals = Vec::new();
     for (shape, question, most) in [(Shape::Flat, Question::Plain, 96), (Shape::Nested, Question::Granular, 192)] {
         let cloud = Cloud { shape, hosts, residents: MANY_RESIDENTS };
-        let mut scene = Scene::build(binary, Store::Sqlite, cloud).await?;
-        let (took, mebibytes) = scene.start(question).await?;
+        let mut ours = Ours::build(binary, Store::Sqlite, cloud).await?;
+        let (took, mebibytes) = ours.start(question).await?;
         let name = shape.name();
         goals.push(Goal::wanted(
             format!("{name}: candidates within 1 s of the start"),

@@ -36,37 +36,25 @@ pub struct Read {
 
 /// Asks for so long in each of the two ways.
 pub fn read(address: SocketAddr, cloud: &Cloud, question: Question, time: Duration) -> Result<Read, Error> {
-    let (times, _) = alone(address, cloud, question, time)?;
+    let times = alone(address, Guests::new(address, cloud, "reading", 1), question, time)?;
     let rate = claiming::beside(address, cloud, WRITES_BESIDE, || together(address, question, time))?;
     Ok(Read { times, rate })
 }
 
-/// One connection for queries, another one for those who come and go.
-pub fn alone(address: SocketAddr, cloud: &Cloud, question: Question, time: Duration) -> Result<(Times, usize), Error> {
-    let mut client = Client::new(address);
-    let mut guests = Guests::new(address, cloud, "reading", 1);
-    let (mut times, mut bytes, mut chance, begun) = (Times::default(), 0, drawn(1), Instant::now());
+/// One connection for queries, and guests over another one, of whom the last goes when one comes.
+pub fn alone(address: SocketAddr, mut guests: Guests, question: Question, time: Duration) -> Result<Times, Error> {
+    let (mut client, mut times) = (Client::new(address), Times::default());
+    let (mut chance, begun) = (drawn(1), Instant::now());
     while begun.elapsed() < time || times.len() < LEAST {
         guests.come()?;
         guests.go(GUESTS)?;
         chance = drawn(chance);
         let asked = Instant::now();
-        bytes = client.must("GET", &question.path(flavor(chance), true), None)?.body.len();
+        client.must("GET", &question.path(flavor(chance), true), None)?;
         times.add(asked.elapsed());
     }
     guests.go(0)?;
-    Ok((times, bytes))
-}
-
-/// The same without anybody who comes and goes, for a server that has no ledger.
-pub fn only(address: SocketAddr, question: Question, time: Duration) -> Result<(Times, usize), Error> {
-    let (mut client, mut times, mut bytes, begun) = (Client::new(address), Times::default(), 0, Instant::now());
-    while begun.elapsed() < time || times.len() < LEAST {
-        let asked = Instant::now();
-        bytes = client.must("GET", &question.path(flavor(0), true), None)?.body.len();
-        times.add(asked.elapsed());
-    }
-    Ok((times, bytes))
+    Ok(times)
 }
 
 /// Queries that were begun within the time, and the time until the last of them has ended.
