@@ -58,8 +58,19 @@ async fn what_does_not_fit_is_told_to_come_again() {
         answer.is(503, UNDEFINED, text);
         assert_eq!(answer.header("retry-after"), Some("1"));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_long_searches_are_too_many_at_once() {
     let rounds = bounded(Bounds { rounds: 0, ..Bounds::default() });
-    let told = rounds.ask("GET /allocation_candidates?resources=VCPU:1", "").await;
+    rounds.done("PUT /resource_classes/CUSTOM_PORT", "").await;
+    rounds.provider("host", None, "").await;
+    for device in 0..25 {
+        rounds.provider(&format!("device-{device}"), Some("host"), r#"{"CUSTOM_PORT": {"total": 8}}"#).await;
+    }
+    rounds.done("GET /allocation_candidates?resources=CUSTOM_PORT:1", "").await;
+    let triples = (1..=3).map(|group| format!("&resources{group}=CUSTOM_PORT:1")).collect::<String>();
+    let told = rounds.ask(&format!("GET /allocation_candidates?group_policy=none{triples}"), "").await;
     told.is(503, UNDEFINED, "too many queries for candidates at once");
     assert_eq!(*rounds.ledger.trouble.lock().unwrap(), None::<Trouble>);
 }
