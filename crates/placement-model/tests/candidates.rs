@@ -222,6 +222,17 @@ fn document_51_section_19_no_5_amounts_beyond_64_bits_never_fit() {
 }
 
 #[test]
+fn a_suffix_may_look_like_a_provider() {
+    let mut cloud = Cloud::default();
+    for host in ["h1", "h2"] {
+        cloud.add(host, None, &[("VCPU", held(8))], &[], &[]);
+    }
+    let suffix = cloud.state("h1").uuid;
+    let mapped = ["h1", "h2"].map(|host| format!("{suffix}={host}"));
+    assert_eq!(cloud.mappings("resources<h1>=VCPU:1", 39), set(&mapped));
+}
+
+#[test]
 fn a_query_that_tries_too_much_ends() {
     let mut cloud = Cloud::default();
     cloud.add("h", None, &[], &[], &[]);
