@@ -33,13 +33,13 @@ ensure-tools:
 
 # What belongs together is built at once and the programs are started by themselves: built one by one they would have other
 # features, and most of the crates below them would be built again.
-TARGET = $(or $(CARGO_TARGET_DIR),target)
+BUILT = $(or $(CARGO_TARGET_DIR),target)
 
 .PHONY: run
 run: check-tools ## Show the operator at work on a real control plane, or two with CLUSTERS=2; ONCE=1 compares the end state and ends, UPDATE=1 writes it.
 	$(CARGO) build --locked -p berth -p berth-demo -p berth-control-plane
-	@$(TARGET)/debug/berth-control-plane build
-	@$(TARGET)/debug/berth-demo $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(if $(ONCE),--once) $(if $(UPDATE),--update)
+	@$(BUILT)/debug/berth-control-plane build
+	@$(BUILT)/debug/berth-demo $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(if $(ONCE),--once) $(if $(UPDATE),--update)
 
 .PHONY: test
 test: ensure-tools ## Run all tests, the demonstrations among them, and print the totals.
@@ -48,7 +48,7 @@ test: ensure-tools ## Run all tests, the demonstrations among them, and print th
 .PHONY: placement-suite
 placement-suite: check-tools ## Run Placement's own suite against `berth placement`; FILE=basic-http one file, REFERENCE=1 against Placement itself.
 	$(if $(REFERENCE),,$(CARGO) build --locked -p berth)
-	@$(PLACEMENT_GABBI) $(if $(REFERENCE),--reference,--server $(or $(CARGO_TARGET_DIR),target)/debug/berth) $(if $(FILE),--only $(FILE))
+	@$(PLACEMENT_GABBI) $(if $(REFERENCE),--reference,--server $(BUILT)/debug/berth) $(if $(FILE),--only $(FILE))
 
 .PHONY: mutants
 mutants: check-tools ## Switch on one fault after the other, and see that the tests notice each of them.
@@ -75,12 +75,12 @@ docs: check-tools ## Write the API documentation of all crates.
 control-plane: check-tools ## Start a control plane, and say how to point kubectl at it.
 	@$(CONTROL_PLANE) up
 
-BENCH = $(TARGET)/release/berth-bench
+BENCH = $(BUILT)/release/berth-bench
 
 .PHONY: bench-build
 bench-build: check-tools
 	$(CARGO) build --locked --release -p berth -p berth-bench -p berth-control-plane
-	@$(TARGET)/release/berth-control-plane build
+	@$(BUILT)/release/berth-control-plane build
 
 .PHONY: bench
 bench: bench-build ## Measure the figures of docs/performance.md; QUICK=1 in minutes, ONLY=scheduler,floor some of them.
