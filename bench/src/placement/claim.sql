@@ -41,7 +41,7 @@ raised AS (
     updated_at = CASE WHEN v.touched THEN $15 ELSE providers.updated_at END
   FROM unnest($20::bigint[], $21::bigint[], $22::bigint[], $23::boolean[]) AS v (id, generation, was, touched)
   WHERE providers.id = v.id AND providers.generation = v.was RETURNING 1),
-records AS (INSERT INTO changes (provider) SELECT * FROM unnest($24::bigint[]))
+records AS (INSERT INTO changes (provider, whole) SELECT v, $25::boolean FROM unnest($24::bigint[]) AS v)
 SELECT pg_current_xact_id()::text, (SELECT count(*) FROM used), (SELECT count(*) FROM raised)
 
 COMMIT

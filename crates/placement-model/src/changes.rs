@@ -67,6 +67,24 @@ impl Changes {
         let lost = self.consumers.iter().filter(|(key, after)| after.project == NOBODY && had_owner(key));
         lost.map(|(key, _)| key.clone()).collect()
     }
+
+    /// Whether of providers nothing changes but what is used, generations and times.
+    pub fn is_usage(&self) -> bool {
+        let is_same = self.created.is_none() && self.deleted.is_none();
+        is_same
+            && self.classes.is_empty()
+            && self.traits.is_empty()
+            && self.providers.values().all(ProviderChange::is_usage)
+    }
+}
+
+impl ProviderChange {
+    fn is_usage(&self) -> bool {
+        let Self { raised: _, name, parent, root, touched: _, inventories, without, used: _, traits, aggregates } =
+            self;
+        let is_same = name.is_none() && parent.is_none() && root.is_none();
+        is_same && inventories.is_empty() && without.is_empty() && traits.is_none() && aggregates.is_none()
+    }
 }
 
 /// A consumer as it is afterwards.

@@ -51,7 +51,7 @@ fn begun(mut pages: Pages) -> (Vec<u8>, Pages) {
 fn problem(none: NoCandidates) -> Problem {
     match none {
         NoCandidates::Refused(refusal) => refusal.into(),
-        too_complex => Problem::unavailable(too_complex.to_string()),
+        too_complex @ NoCandidates::TooComplex => Problem::unavailable(too_complex.to_string()),
     }
 }
 

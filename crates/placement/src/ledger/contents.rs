@@ -50,8 +50,32 @@ pub(super) enum Change {
     Whole(Box<ProviderState>),
     /// It is this now, except that its traits and aggregates are not known and have not changed.
     Amounts(Box<ProviderState>),
+    /// Only this has changed.
+    Used(Used),
     /// It is gone.
     Gone,
+}
+
+/// What claims change of a provider.
+#[derive(Debug, Default)]
+pub(super) struct Used {
+    pub generation: i64,
+    pub updated_at: Option<Timestamp>,
+    /// Of every class that it has.
+    pub amounts: Vec<(ClassName, u64)>,
+}
+
+impl Used {
+    /// Writes it over what was before.
+    pub fn change(&self, state: &mut ProviderState) {
+        state.generation = self.generation;
+        state.updated_at = self.updated_at;
+        for (class, used) in &self.amounts {
+            if let Some(held) = state.inventories.get_mut(class) {
+                held.used = *used;
+            }
+        }
+    }
 }
 
 impl News {
@@ -66,6 +90,14 @@ impl News {
             (Some(Change::Whole(before)), Change::Amounts(now)) => {
                 let ProviderState { traits, aggregates, .. } = *before;
                 Change::Whole(Box::new(ProviderState { traits, aggregates, ..*now }))
+            }
+            (Some(Change::Whole(mut before)), Change::Used(now)) => {
+                now.change(&mut before);
+                Change::Whole(before)
+            }
+            (Some(Change::Amounts(mut before)), Change::Used(now)) => {
+                now.change(&mut before);
+                Change::Amounts(before)
             }
             (_, change) => change,
         };

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock as StdRwLock};
 
-use berth_placement_model::{ClassName, Model, TraitName, standard};
+use berth_placement_model::{ClassName, Model, ProviderId, ProviderState, TraitName, standard};
 use tokio::sync::{OwnedRwLockWriteGuard, RwLock};
 
 use super::contents::{Change, Contents, CustomNames, News};
@@ -78,13 +78,28 @@ fn apply(model: &mut Model, news: News) {
     for (id, change) in news.providers {
         match change {
             Change::Whole(state) => model.put(&state),
-            Change::Amounts(state) => {
-                let Some(before) = model.by_number(id).map(|provider| provider.state()) else { continue };
-                let (traits, aggregates) = (before.traits, before.aggregates);
-                model.put(&berth_placement_model::ProviderState { traits, aggregates, ..*state });
+            Change::Amounts(now) => {
+                let keep = |before: ProviderState| ProviderState {
+                    traits: before.traits,
+                    aggregates: before.aggregates,
+                    ..*now
+                };
+                put_over(model, id, keep);
             }
+            Change::Used(now) => put_over(model, id, |mut state| {
+                now.change(&mut state);
+                state
+            }),
             Change::Gone => model.remove(id),
         }
+    }
+}
+
+/// Replaces what is known of a provider by what `now` makes of it.
+fn put_over(model: &mut Model, id: ProviderId, now: impl FnOnce(ProviderState) -> ProviderState) {
+    let before = model.by_number(id).map(|provider| provider.state());
+    if let Some(before) = before {
+        model.put(&now(before));
     }
 }
 

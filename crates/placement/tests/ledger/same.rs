@@ -122,7 +122,7 @@ async fn who_loses_its_owner_is_named(world: World) {
     world.provider("p1", &[("VCPU", 100)]).await;
     let claim = |project: &str| {
         let mut claim = crate::world::claim("a", &[("p1", &[("VCPU", 3)])]);
-        claim.project = project.to_owned();
+        project.clone_into(&mut claim.project);
         berth_placement_model::Command::SetAllocations(claim)
     };
     for (project, lost) in [(NOBODY, false), ("one", false), ("two", false), (NOBODY, true), (NOBODY, false)] {

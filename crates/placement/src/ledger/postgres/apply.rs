@@ -95,7 +95,7 @@ async fn claim(
              updated_at = CASE WHEN v.touched THEN $15 ELSE providers.updated_at END \
            FROM unnest($20::bigint[], $21::bigint[], $22::bigint[], $23::boolean[]) AS v (id, generation, was, touched) \
            WHERE providers.id = v.id AND providers.generation = v.was RETURNING 1), \
-         records AS (INSERT INTO changes (provider) SELECT * FROM unnest($24::bigint[])) \
+         records AS (INSERT INTO changes (provider, whole) SELECT v, $25::boolean FROM unnest($24::bigint[]) AS v) \
          SELECT pg_current_xact_id()::text, (SELECT count(*) FROM used), (SELECT count(*) FROM raised)";
     let (new, old) = changes.consumers.iter().partition::<Vec<_>, _>(|(_, change)| change.created);
     let (new, old) = (Consumers::new(&new), Consumers::new(&old));
@@ -108,7 +108,7 @@ async fn claim(
     let query = query.bind(amounts.used).bind(now);
     let query = query.bind(&used.providers).bind(&used.classes).bind(&used.amounts).bind(&used.was);
     let query = query.bind(&raised.ids).bind(&raised.generations).bind(&raised.was);
-    let query = query.bind(&raised.touched).bind(touched);
+    let query = query.bind(&raised.touched).bind(touched).bind(!changes.is_usage());
     let row = query.fetch_one(connection).await?;
     let counted = |rows: i64, expected: usize| usize::try_from(rows) == Ok(expected);
     let is_whole = counted(row.try_get(1)?, used.providers.len()) && counted(row.try_get(2)?, raised.ids.len());

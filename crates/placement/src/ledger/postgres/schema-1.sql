@@ -86,10 +86,12 @@ CREATE TABLE allocations (
 );
 CREATE INDEX allocations_provider ON allocations (provider);
 
--- Which transaction has changed which provider; 0 stands for the custom names. Old records are pruned.
+-- Which transaction has changed which provider; 0 stands for the custom names. Old records are pruned. Of most changes only
+-- what is used, the generation and its time have to be read again; of those that are whole, everything.
 CREATE TABLE changes (
     xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
     provider bigint NOT NULL,
+    whole boolean NOT NULL DEFAULT true,
     written_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (xid, provider)
 );
