@@ -61,13 +61,14 @@ fn good(group: &FlavorGroup, groups: &FlavorGroups) {
     }
 }
 
-fn rank(flavor: &Flavor) -> (Bytes, u32) {
-    (flavor.size().memory, flavor.vcpus)
+/// As they are written: in bytes, the largest are all the same.
+fn rank(flavor: &Flavor) -> (u64, u32) {
+    (flavor.memory_mib, flavor.vcpus)
 }
 
 /// By a look at each of them.
-fn largest(group: &FlavorGroup, memory: Bytes) -> Option<(Bytes, u32)> {
-    group.flavors.iter().map(rank).filter(|(size, _)| *size <= memory).max()
+fn largest(group: &FlavorGroup, memory: Bytes) -> Option<(u64, u32)> {
+    group.flavors.iter().filter(|flavor| flavor.size().memory <= memory).map(rank).max()
 }
 
 /// New slots are exactly what is wanted, each of a flavor of the group and not larger than it.
