@@ -72,7 +72,7 @@ fn script(statements: &Statements, (first, last): (u64, u64)) -> String {
 }
 
 /// Those of the statement that writes, in their order.
-fn parameters() -> [String; 24] {
+fn parameters() -> [String; 25] {
     let one = |value: &str| format!("ARRAY[{value}]");
     let (who, host, generation) = (one(WHO), one(":host"), one(":p_generation::bigint"));
     let (nothing, class, hosts) = ("'{}'".to_owned(), ":p_class".to_owned(), one(":host, :host, :host"));
@@ -82,7 +82,7 @@ fn parameters() -> [String; 24] {
     let amounts = [one(&[WHO; 3].join(", ")), hosts.clone(), class.clone(), "'{1,1,1}'".to_owned(), "0".to_owned()];
     let more = "(SELECT array_agg(was + 1) FROM unnest(:p_used::bigint[]) AS was)".to_owned();
     let used = [hosts, class, more, ":p_used".to_owned()];
-    let raised = [host.clone(), one(":p_generation::bigint + 1"), generation, one("true"), host];
+    let raised = [host.clone(), one(":p_generation::bigint + 1"), generation, one("true"), host, "false".to_owned()];
     let mut all = new.into_iter().chain(old).chain(amounts).chain(used).chain(raised);
     std::array::from_fn(|_| all.next().unwrap_or_default())
 }
@@ -95,7 +95,7 @@ fn filled(statement: &str, parameters: &[String]) -> String {
         let digits = part.len() - part.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
         let (number, rest) = part.split_at(digits);
         let parameter = number.parse::<usize>().ok().and_then(|number| parameters.get(number.checked_sub(1)?));
-        text.push_str(parameter.map_or("NULL", String::as_str));
+        text.push_str(&parameter.map_or_else(|| format!("${number}"), String::clone));
         text.push_str(rest);
     }
     text

@@ -59,8 +59,8 @@ const REQUESTS: &[Difference] = &[
     difference(
         "Large requests",
         "bounded by the web server in front",
-        "413 for bodies over 2 MiB, 414 for paths with queries over 60,000 bytes, 400 for JSON nested deeper than 128 or with \
-         more than 200,000 values",
+        "413 for bodies over 2 MiB, 414 for paths with queries over 60,000 bytes, 431 for heads over 96 KiB or with more than \
+         100 headers, 400 for JSON nested deeper than 128 or with more than 200,000 values",
         "one client must not take the memory of others",
     ),
     difference(
