@@ -139,7 +139,8 @@ impl Served {
         (address, postgres, folder): (SocketAddr, Option<Postgres>, TempDir),
     ) -> Result<Self, Error> {
         let mut served = Self { address, name, program, arguments, daemon: None, postgres, folder };
-        served.restart("/").await?;
+        // The root is there before the model is.
+        served.restart("/resource_classes").await?;
         Ok(served)
     }
 
