@@ -326,8 +326,10 @@ impl<'a> Kept<'a> {
         self.outdated || self.size != self.slot.size
     }
 
+    /// What was made smaller first and larger again needs its host's room only where it ends larger than it was.
     fn update(&self) -> Update {
-        Update { name: self.slot.name.clone(), size: self.size, enlarge_on: self.enlarge_on.clone() }
+        let enlarge_on = self.enlarge_on.clone().filter(|_| !self.size.fits(self.slot.size));
+        Update { name: self.slot.name.clone(), size: self.size, enlarge_on }
     }
 
     /// Makes the slot larger where its host is known to have room, or says that it cannot.
