@@ -18,7 +18,8 @@ use crate::Claim;
 pub(crate) struct Outlook {
     /// What it takes besides what is recorded.
     pub(crate) extra: Resources,
-    /// Per slot: the part of the instances promised into it that it has room for, and that its object does not show.
+    /// Per slot: the part of the instances promised into it that it has room for as it is recorded, and that its object does
+    /// not show.
     pub(crate) covered: BTreeMap<SlotKey, Resources>,
 }
 
@@ -40,7 +41,11 @@ pub(crate) fn outlook(
     let after = block::blocks_on(host, slots.iter().map(|(key, slot)| plan.slots.get(*key).unwrap_or(slot)));
     let covered = before.iter().zip(&after).filter_map(|((slot, before), (_, after))| {
         let promised = *plan.to_come.get(&slot.key)?;
-        Some((slot.key.clone(), (promised - (after.block - before.block)).at_least_zero()))
+        let recorded =
+            recorded.iter().find(|(known, _)| known.key == slot.key).map_or(Resources::ZERO, |(_, now)| now.block);
+        // What the slot will grow by is in the extra part already, and instances fill that first.
+        let grown = (before.block - recorded).at_least_zero();
+        Some((slot.key.clone(), (promised - (after.block - before.block) - grown).at_least_zero()))
     });
     let total: Resources = after.iter().map(|(_, block)| block.block).sum();
     let now: Resources = recorded.iter().map(|(_, block)| block.block).sum();
