@@ -278,7 +278,7 @@ async fn what_is_said_about_a_head_that_the_library_refuses_may_be_worded_anew()
     assert!(other.starts_with("HTTP/1.1 400") && !other.contains("own words"), "{other}");
     let many = running.send(&format!("GET /id HTTP/1.1\r\nhost: a\r\n{}\r\n", "x: y\r\n".repeat(200))).await;
     assert!(many.starts_with("HTTP/1.1 431") && many.ends_with("own words"), "{many}");
-    let long = running.send(&format!("GET /id HTTP/1.1\r\nhost: a\r\nx: {}\r\n\r\n", "y".repeat(96 * 1024))).await;
+    let long = running.send(&format!("GET /id HTTP/1.1\r\nhost: a\r\nx: {}\r\n\r\n", "y".repeat(256 * 1024))).await;
     assert!(long.starts_with("HTTP/1.1 431") && long.ends_with("own words"), "{long}");
     let mut stream = running.connect().await;
     let mut buffer = [0; 1024];
