@@ -33,7 +33,7 @@ ensure-tools:
 
 # What belongs together is built at once and the programs are started by themselves: built one by one they would have other
 # features, and most of the crates below them would be built again.
-BUILT = $(or $(CARGO_TARGET_DIR),target)
+BUILT = $(abspath $(or $(CARGO_TARGET_DIR),target))
 
 .PHONY: run
 run: check-tools ## Show the operator at work on a real control plane, or two with CLUSTERS=2; ONCE=1 compares the end state and ends, UPDATE=1 writes it.
@@ -94,7 +94,7 @@ bench-start: bench-build ## Measure the start with 5,000 and 50,000 objects; OBJ
 # libFuzzer with the compiler of every day: the passes of LLVM that it needs are asked for by hand. With --target they
 # are not asked of build scripts, which have no fuzzer to link with.
 FUZZ_TARGET = $(shell rustc -vV | sed -n 's/^host: //p')
-FUZZ_DIR = $(abspath $(or $(CARGO_TARGET_DIR),target))/fuzz
+FUZZ_DIR = $(BUILT)/fuzz
 FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares -Clink-dead-code -Ccodegen-units=1
