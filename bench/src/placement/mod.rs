@@ -61,21 +61,23 @@ pub async fn measure(size: Size) -> Result<Vec<Row>, Error> {
 /// Rows f and g: reading.
 pub async fn candidates(size: Size) -> Result<Vec<Row>, Error> {
     let (binary, mut rows) = (binary()?, Vec::new());
-    for store in size.stores() {
-        for hosts in size.hosts(size.pick(&[1_000, 10_000][..], &[100][..])) {
-            rows.push(candidates_of(&binary, store, hosts, size).await?);
-        }
+    for (store, hosts) in clouds(size) {
+        rows.push(candidates_of(&binary, store, hosts, size).await?);
     }
     Ok(rows)
+}
+
+/// Each store with each number of hosts.
+fn clouds(size: Size) -> impl Iterator<Item = (Store, u64)> {
+    let hosts = move || size.hosts(size.pick(&[1_000, 10_000][..], &[100][..]));
+    size.stores().flat_map(move |store| hosts().map(move |hosts| (store, hosts)))
 }
 
 /// Of rows f and g what is asked of ours alone: in seconds, while something is made faster.
 pub async fn alone(size: Size) -> Result<Vec<Row>, Error> {
     let (binary, mut rows) = (binary()?, Vec::new());
-    for store in size.stores() {
-        for hosts in size.hosts(size.pick(&[1_000, 10_000][..], &[100][..])) {
-            rows.push(alone_on(&binary, store, hosts, size).await?);
-        }
+    for (store, hosts) in clouds(size) {
+        rows.push(alone_on(&binary, store, hosts, size).await?);
     }
     Ok(rows)
 }

@@ -14,7 +14,7 @@ const PIECE: usize = 48 * 1024;
 /// What a request or a tree usually takes at most.
 const EXCESS: usize = 2048;
 
-/// What is searched through within a millisecond.
+/// What is searched through within a few milliseconds.
 const FEW_COMBINATIONS: usize = 10_000;
 const FEW_PROVIDERS: usize = 100_000;
 
