@@ -16,9 +16,10 @@ pub fn text(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// All packages with their dependencies.
+/// All packages with their dependencies. Cargo describes those of other platforms as well and needs them for that; what no
+/// build has fetched it fetches.
 pub fn metadata() -> Metadata {
-    let options = ["--locked".to_owned(), "--offline".to_owned()];
+    let options = ["--locked".to_owned()];
     MetadataCommand::new().manifest_path(root().join("Cargo.toml")).other_options(options).exec().unwrap()
 }
 
