@@ -17,6 +17,7 @@ mod promises;
 #[allow(dead_code, reason = "the story of the real server uses more of it")]
 #[path = "../support/recorded.rs"]
 mod recorded;
+mod same_calls;
 mod scenarios;
 mod taking_over;
 mod witness;
