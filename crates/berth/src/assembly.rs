@@ -1,5 +1,5 @@
 //! One operator in memory, without a process around it: stores, scheduler, queues and controllers, and what flows between
-//! them. The binary runs it against API servers, a simulation against doubles of them; both have the same wiring.
+//! them. The binary runs it against API servers, a simulation against doubles of them; both have the same manager.
 //!
 //! [`Memory`] exists before there is a way to any cluster, so that a start can be watched; [`Controllers`] when there is
 //! one. When they run is decided by `operator`.
@@ -12,7 +12,7 @@ mod nova;
 mod relief;
 mod upkeep;
 
-pub use controllers::{Controllers, Environment, Order, Work};
+pub use controllers::{Controllers, Environment};
 pub use events::{Queues, Stores};
 pub use memory::{Memory, MemorySettings};
 pub use metrics::OperatorMetrics;

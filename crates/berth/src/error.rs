@@ -1,6 +1,6 @@
 //! Why the process cannot start or go on, one clear line each.
 
-use std::{io, path::PathBuf, process::ExitCode};
+use std::{borrow::Cow, io, path::PathBuf, process::ExitCode};
 
 use berth_cluster::{ConnectError, FlavorGroupsError, Preflight, ReadError, RouteError, chain};
 use berth_http::HttpError;
@@ -68,7 +68,7 @@ pub enum Error {
     #[error("{part} has ended; the process stops so that it is started again")]
     Ended {
         /// Which part.
-        part: &'static str,
+        part: Cow<'static, str>,
     },
     /// A client of HTTP could not be made.
     #[error("requests cannot be sent to other processes")]

@@ -14,7 +14,7 @@ use std::{cell::OnceCell, convert::Infallible, sync::Arc, time::Duration};
 
 use apis::Announced;
 pub(crate) use apis::scheduler;
-use berth_cluster::{Cluster, Clusters, Events, Fitness, Need, Routes, watch_fitness};
+use berth_cluster::{Cluster, Clusters, Events, Fitness, Manager, Need, Queue, Routes, Scope, Work, watch_fitness};
 use berth_core::ClusterName;
 use berth_http::{Address, Component, Readiness, Server, health, metrics::router as metrics_router};
 use berth_scheduler::{AnswerSettings, Settings, TieBreak};
@@ -34,7 +34,7 @@ use tracing::{info, warn};
 
 use crate::{
     args::{LogArguments, OperatorArguments},
-    assembly::{Controllers, Environment, Memory, MemorySettings, OperatorMetrics, Order},
+    assembly::{Controllers, Environment, Memory, MemorySettings, OperatorMetrics},
     error::Error,
     log_level, watchdog,
 };
@@ -178,7 +178,8 @@ impl Process<'_> {
         let Awaited { stores: synced, apis } = awaited;
         let clusters = self.reach(ready).await?;
         synced.not_ready("waiting for the first list of every kind");
-        self.fill(&clusters).await?;
+        let mut manager = Manager::new(self.metrics.cluster.controllers.clone(), Queue::Kube);
+        self.fill(&clusters, &mut manager).await?;
         synced.ready();
         let showing = home::watch(self.memory.stores.clone(), synced, self.parts.stop.clone());
         self.parts.spawn_endless("the state of the home cluster", showing);
@@ -187,11 +188,12 @@ impl Process<'_> {
         let leading = self.leading.get_or_init(|| self.leading(clusters.home(), address));
         let environment = self.environment(&clusters, leading)?;
         let deciding = leading.deciding();
-        apis.serve(&self.memory, &environment, &deciding, &self.parts)?;
+        apis.serve(&self.memory, &environment, &deciding, &mut manager, &self.parts)?;
+        self.spawn_all(manager.replica_work());
         if leading.acquired().await {
             self.take_over().await;
         }
-        self.start(&environment);
+        self.start(&environment, manager);
         deciding.begin();
         Err(leading.lost().await)
     }
@@ -227,11 +229,10 @@ impl Process<'_> {
     }
 
     /// Begins to follow all clusters, and waits for home.
-    async fn fill(&self, clusters: &Clusters) -> Result<(), Error> {
+    async fn fill(&self, clusters: &Clusters, manager: &mut Manager) -> Result<(), Error> {
         let (stale_after, stop) = (self.configuration.scheduler.stale_after, &self.parts.stop);
-        for (name, work) in self.memory.work(clusters, &self.routes, &self.metrics, stale_after, stop)? {
-            self.parts.spawn_endless(name, work);
-        }
+        self.memory.add_to(manager, clusters, &self.routes, &self.metrics, stale_after, stop)?;
+        self.spawn_all(manager.replica_work());
         self.memory.synced(&ClusterName::home()).await;
         let stores = &self.memory.stores;
         info!(
@@ -287,19 +288,19 @@ impl Process<'_> {
     }
 
     /// Starts the controllers.
-    fn start(&self, environment: &Environment<'_>) {
+    fn start(&self, environment: &Environment<'_>, mut manager: Manager) {
         let (stores, laws) = (self.memory.stores.clone(), self.metrics.laws.clone());
         let watched = watchdog::Watched::new(stores, self.configuration);
         let watch = watchdog::watch_laws(watched, laws, self.parts.stop.clone());
-        self.parts.spawn_endless("the watch over the laws", watch);
-        let controllers = Controllers::new(&self.memory, environment);
-        let work = controllers.work(&self.memory, &self.metrics, &self.parts.stop, Order::AsTheyCome);
-        if work.is_empty() {
-            return;
-        }
+        manager.add_source("the watch over the laws", Scope::Leader, watch);
+        Controllers::new(&self.memory, environment).add_to(&mut manager, &self.memory.queues);
+        self.spawn_all(manager.leader_work(&self.parts.stop));
+        info!("the controllers run");
+    }
+
+    fn spawn_all(&self, work: Vec<Work>) {
         for (name, work) in work {
             self.parts.spawn_endless(name, work);
         }
-        info!("the controllers run");
     }
 }

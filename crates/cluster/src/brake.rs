@@ -23,7 +23,7 @@ use prometheus::{IntCounterVec, IntGaugeVec};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-pub use self::saying::say_braked;
+pub use self::saying::{braked_slots, say_braked};
 use self::{
     confirmation::{Confirmation, confirmation},
     window::Window,

@@ -20,7 +20,7 @@ pub fn watch_conflicts<K: Kind>(store: &Store<K>, metrics: Arc<ConflictMetrics>)
     // Broken off on purpose: a store must not keep itself alive.
     let weak = store.downgrade();
     let conflicts = Conflicts { open: Mutex::default(), metrics };
-    store.on_change(move |change| {
+    store.on_state(move |change| {
         if let Some(store) = weak.upgrade() {
             conflicts.look(&store, change);
         }

@@ -82,6 +82,11 @@ impl FlavorGroupsCache {
         Self { store, key, state: Arc::default() }
     }
 
+    /// Where they are read from.
+    pub fn store(&self) -> &Store<Knowledge> {
+        &self.store
+    }
+
     /// The flavor groups that count, or why there are none.
     pub fn get(&self) -> Result<KnownFlavorGroups, FlavorGroupsError> {
         let mut state = lock(&self.state);

@@ -3,7 +3,7 @@
 
 use std::{fmt, sync::Arc};
 
-use berth_core::ClusterName;
+use berth_core::{ClusterName, SlotKey};
 
 /// Where an object lives and what it is called. Orders by cluster, then by name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -18,6 +18,18 @@ impl ObjectKey {
     /// The object `name` of `cluster`.
     pub fn new(cluster: ClusterName, name: impl Into<Arc<str>>) -> Self {
         Self { cluster, name: name.into() }
+    }
+}
+
+impl From<&SlotKey> for ObjectKey {
+    fn from(key: &SlotKey) -> Self {
+        Self::new(key.cluster.clone(), key.name.as_str())
+    }
+}
+
+impl From<&ObjectKey> for SlotKey {
+    fn from(key: &ObjectKey) -> Self {
+        Self::new(key.cluster.clone(), &*key.name)
     }
 }
 

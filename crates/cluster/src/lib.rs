@@ -2,7 +2,7 @@
 //! election of a leader.
 //!
 //! A [`Store`] holds every object of a kind once, fed by a watch per cluster ([`feed`]) and by the answers to own writes
-//! ([`Writer`]), so that an own write is visible at once. Controllers ([`run`]) get keys, look into stores, and write
+//! ([`Writer`]), so that an own write is visible at once. Controllers ([`Reconciler`], run by the [`Manager`]) get keys, read stores, and write
 //! through writers, whose writes a [`Fence`] holds back when another process may lead ([`Election`]). Every key has its cluster in it; one cluster is the case with one entry.
 
 mod absences;
@@ -14,7 +14,6 @@ mod class;
 mod clusters;
 mod conflicts;
 mod connect;
-mod controller;
 mod difference;
 mod events;
 mod fitness;
@@ -27,6 +26,7 @@ mod key;
 mod kind;
 mod lease;
 mod lock;
+mod manager;
 mod metrics;
 mod names;
 mod preflight;
@@ -36,18 +36,18 @@ mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod turns;
+mod view_feed;
 mod watch;
 mod write;
 
 pub use absences::Absences;
 pub use admission::{Fault, Refused, Tried, Untried, refuses, try_stored};
-pub use brake::{Asker, Brake, BrakeMetrics, BrakeParts, Disruption, Stopped, say_braked};
+pub use brake::{Asker, Brake, BrakeMetrics, BrakeParts, Disruption, Stopped, braked_slots, say_braked};
 pub use chain::chain;
 pub use class::{Class, Classified};
 pub use clusters::Clusters;
 pub use conflicts::watch_conflicts;
 pub use connect::{Cluster, ConnectError, home_server};
-pub use controller::{ControllerOptions, Next, Pick, Retry, Wakeups, run};
 pub use difference::difference;
 pub use events::{Event, EventKind, Events};
 pub use fitness::{Fitness, watch_fitness};
@@ -57,6 +57,9 @@ pub use guarded::Guarded;
 pub use key::ObjectKey;
 pub use kind::{Kind, kind_name};
 pub use lease::{Candidate, Election, Ended, Fence, Leader, Leadership, Lost, NotLeader};
+pub use manager::{
+    Action, Around, Key, Manager, Options, Pick, Queue, Reconciler, Requests, Retry, Scope, Watches, Work,
+};
 pub use metrics::{
     ClusterMetrics, ConflictMetrics, ControllerMetrics, EventMetrics, FitnessMetrics, LeaseMetrics, StoreMetrics,
     WriteMetrics,
@@ -65,5 +68,6 @@ pub use preflight::{Need, Preflight, Verb, preflight};
 pub use read_once::{Listed, ReadError, leave_out};
 pub use routing::{RouteError, Routes};
 pub use store::{Change, Complete, Completeness, Entry, Index, Malformed, Partial, Store, Whole};
+pub use view_feed::{feed_hosts, feed_reservations};
 pub use watch::{feed, feed_optional};
-pub use write::{Action, Call, Guard, WriteError, Writer, Written};
+pub use write::{Call, Guard, Operation, WriteError, Writer, Written};

@@ -56,6 +56,17 @@ pub struct Change<K> {
     pub new: Option<Arc<K>>,
 }
 
+impl<K: Kind> Change<K> {
+    /// Whether more than the status has changed.
+    pub fn is_of_spec(&self) -> bool {
+        let version = |object: &Option<Arc<K>>| {
+            object.as_ref().map(|object| (object.meta().uid.clone(), object.meta().generation))
+        };
+        let new = version(&self.new);
+        new.is_none() || version(&self.old) != new
+    }
+}
+
 /// An object whose newest state does not decode.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Malformed {
@@ -70,8 +81,10 @@ pub struct Malformed {
 type Listener<T> = Box<dyn Fn(&T) + Send + Sync>;
 
 struct Listeners<K> {
-    changes: Vec<Listener<Change<K>>>,
-    followed: Vec<Listener<ClusterName>>,
+    /// Those that keep state hear of a change first, then those that enqueue keys, which lead to reading that state.
+    state: Vec<Listener<Change<K>>>,
+    requests: Vec<Listener<Change<K>>>,
+    resynced: Vec<Listener<ClusterName>>,
 }
 
 /// All objects of a kind in all clusters, as far as this process knows. Clones share it.
@@ -136,7 +149,7 @@ impl<K: Kind> Store<K> {
     /// An empty store with these indexes. A cluster becomes part of it when its watch is set up, see [`crate::feed`].
     pub fn new(indexes: &'static [Index<K>]) -> Self {
         let data = Data { clusters: BTreeMap::new(), indexes: Indexes::new(indexes) };
-        let listeners = Listeners { changes: Vec::new(), followed: Vec::new() };
+        let listeners = Listeners { state: Vec::new(), requests: Vec::new(), resynced: Vec::new() };
         let relists = watch::Sender::new(0);
         let shared =
             Shared { listeners: Mutex::new(listeners), data: RwLock::new(data), moved: watch::Sender::new(0), relists };
@@ -151,6 +164,12 @@ impl<K: Kind> Store<K> {
     /// All readable objects, by ascending key.
     pub fn all(&self) -> Vec<Entry<K>> {
         read(&self.shared.data).clusters.values().flat_map(Member::all).collect()
+    }
+
+    /// The keys of all objects, also of those that do not decode.
+    pub fn keys(&self) -> Vec<ObjectKey> {
+        let malformed = self.malformed().into_iter().map(|malformed| malformed.key);
+        self.all().into_iter().map(|entry| entry.key).chain(malformed).collect()
     }
 
     /// The readable objects with this value, by ascending key.
@@ -180,20 +199,24 @@ impl<K: Kind> Store<K> {
         self.len() == 0
     }
 
-    /// Registers a listener for every change from now on.
+    /// Registers a listener that keeps state, for every change from now on.
     ///
-    /// Listeners are called one after the other in the order of registration, for all changes in the order in which
-    /// they take effect, on the thread that brought the change and before it goes on. So a listener that keeps state
-    /// must be registered before one that wakes somebody who reads that state. A listener must not block and must not
-    /// change this store; reading it is fine.
-    pub fn on_change(&self, listener: impl Fn(&Change<K>) + Send + Sync + 'static) {
-        lock(&self.shared.listeners).changes.push(Box::new(listener));
+    /// Listeners are called one after the other, for all changes in the order in which they take effect, on the thread that
+    /// brought the change and before it goes on. All listeners that keep state are called before any that enqueues keys,
+    /// whichever was registered first. A listener must not block and must not change this store; reading it is fine.
+    pub fn on_state(&self, listener: impl Fn(&Change<K>) + Send + Sync + 'static) {
+        lock(&self.shared.listeners).state.push(Box::new(listener));
+    }
+
+    /// Registers a listener that enqueues keys; for the watches of controllers.
+    pub(crate) fn on_requests(&self, listener: impl Fn(&Change<K>) + Send + Sync + 'static) {
+        lock(&self.shared.listeners).requests.push(Box::new(listener));
     }
 
     /// Registers a listener for the moments in which the store begins to follow a cluster, for the first time or again
-    /// ([`Store::followed`]): whoever waited for that has nothing else to wake it. It must not block.
-    pub fn on_followed(&self, listener: impl Fn(&ClusterName) + Send + Sync + 'static) {
-        lock(&self.shared.listeners).followed.push(Box::new(listener));
+    /// ([`Store::followed`]); for the watches of controllers.
+    pub(crate) fn on_resynced(&self, listener: impl Fn(&ClusterName) + Send + Sync + 'static) {
+        lock(&self.shared.listeners).resynced.push(Box::new(listener));
     }
 
     /// Whether what the store shows of `cluster` is all there is.
@@ -443,7 +466,7 @@ impl<K: Kind> Store<K> {
         let before = self.is_followed(cluster);
         let changes = write(&self.shared.data).change(cluster, f);
         for change in &changes {
-            listeners.changes.iter().for_each(|listener| listener(change));
+            listeners.state.iter().chain(&listeners.requests).for_each(|listener| listener(change));
         }
         let after = self.is_followed(cluster);
         if before != after
@@ -452,7 +475,7 @@ impl<K: Kind> Store<K> {
             member.followed.is(after);
         }
         if !before && after {
-            listeners.followed.iter().for_each(|listener| listener(cluster));
+            listeners.resynced.iter().for_each(|listener| listener(cluster));
         }
         self.shared.moved.send_modify(|moved| *moved += 1);
     }

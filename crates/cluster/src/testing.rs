@@ -3,7 +3,7 @@
 
 use berth_core::ClusterName;
 
-use crate::{Guarded, Index, Kind, Store, Whole};
+use crate::{Guarded, Index, Key, Kind, Requests, Store, Watches, Whole};
 
 /// Proof of a complete read that nobody made.
 pub fn whole<K>(cluster: &ClusterName) -> Whole<K> {
@@ -54,6 +54,23 @@ pub fn failing<K: Kind>(store: &Store<K>, cluster: &ClusterName, why: Option<&st
 /// The API server of `cluster` does not know the kind.
 pub fn not_served<K: Kind>(store: &Store<K>, cluster: &ClusterName) {
     store.not_served(cluster);
+}
+
+/// Requests that are collected although no controller runs: tests reconcile by hand.
+pub fn opened<K: Key>() -> Requests<K> {
+    let requests = Requests::closed();
+    requests.open();
+    requests
+}
+
+/// Watches that enqueue in `requests`.
+pub fn watches<K: Key>(requests: &Requests<K>) -> Watches<K> {
+    Watches::new(requests.clone())
+}
+
+/// The smallest key that is requested.
+pub fn take_smallest<K: Key>(requests: &Requests<K>) -> Option<K> {
+    requests.take_smallest()
 }
 
 /// The outcome of a write to this object is unknown.

@@ -18,7 +18,7 @@ mod body;
 mod error;
 
 pub(crate) use error::Failure;
-pub use error::{Action, Call, WriteError};
+pub use error::{Call, Operation, WriteError};
 
 use crate::{
     Clusters, Fence, Guarded, Kind, ObjectKey, Store, Whole, WriteMetrics, conflicts,
@@ -114,7 +114,7 @@ impl<K: Kind> Writer<K> {
     /// [`WriteError::AlreadyExists`]: never a success, because nobody has decided yet whether it is what was wanted.
     pub async fn create(&self, cluster: &ClusterName, object: &K) -> Result<Arc<K>, WriteError> {
         let name = object.meta().name.as_deref().unwrap_or_default();
-        let call = call::<K>(Action::Create, &ObjectKey::new(cluster.clone(), name));
+        let call = call::<K>(Operation::Create, &ObjectKey::new(cluster.clone(), name));
         if name.is_empty() {
             return Err(WriteError::Invalid { call, message: "the object has no name".to_owned() });
         }
@@ -139,7 +139,7 @@ impl<K: Kind> Writer<K> {
 
     /// Changes spec, labels, annotations, finalizers and owners of the object from `old` to `new`: what differs is sent.
     pub async fn patch(&self, key: &ObjectKey, old: &K, new: &K, guard: Guard) -> Result<Written<K>, WriteError> {
-        let call = call::<K>(Action::Patch, key);
+        let call = call::<K>(Operation::Patch, key);
         match body::main(old, new, guard) {
             Ok(None) => Ok(Written::Unchanged),
             Ok(Some(patch)) => self.send_patch(call, old, patch).await,
@@ -152,7 +152,7 @@ impl<K: Kind> Writer<K> {
     ///
     /// A deletion must not be decided on a partial read (decision D5): `whole` is the proof that it was not.
     pub async fn delete(&self, key: &ObjectKey, seen: &K, guard: Guard, whole: &Whole<K>) -> Result<(), WriteError> {
-        let call = call::<K>(Action::Delete, key);
+        let call = call::<K>(Operation::Delete, key);
         if *whole.cluster() != key.cluster {
             let message = format!("it was decided on a read of cluster {}", whole.cluster());
             return Err(WriteError::Invalid { call, message });
@@ -197,13 +197,13 @@ impl<K: Kind> Writer<K> {
 
     /// Asks the API server for an object in doubt and enters the answer (rule 4).
     pub async fn settle(&self, key: &ObjectKey) -> Result<(), WriteError> {
-        let call = call::<K>(Action::Get, key);
+        let call = call::<K>(Operation::Get, key);
         let api = self.api(&call)?;
         settle(&self.store, &api, key).await
     }
 
     async fn set_finalizers(&self, key: &ObjectKey, seen: &K, all: &[String]) -> Result<Written<K>, WriteError> {
-        let call = call::<K>(Action::Patch, key);
+        let call = call::<K>(Operation::Patch, key);
         match body::finalizers(seen, all) {
             Ok(patch) => self.send_patch(call, seen, patch).await,
             Err(message) => Err(WriteError::Invalid { call, message }),
@@ -214,8 +214,8 @@ impl<K: Kind> Writer<K> {
         let (api, params, patch) = (self.api(&call)?, PatchParams::default(), Patch::Merge(patch));
         let key = call.key.clone();
         let sending = self.store.sending(&key);
-        let answer = match call.action {
-            Action::PatchStatus => self.send(&call, api.patch_status(&key.name, &params, &patch)).await,
+        let answer = match call.operation {
+            Operation::PatchStatus => self.send(&call, api.patch_status(&key.name, &params, &patch)).await,
             _ => self.send(&call, api.patch(&key.name, &params, &patch)).await,
         };
         let uid = old.meta().uid.as_deref().unwrap_or_default();
@@ -270,7 +270,7 @@ impl<K: Kind> Writer<K> {
             Err(Failure::Error(error)) => error.outcome(),
         };
         if let Some(metrics) = &self.metrics {
-            metrics.writes.with_label_values(&[&call.kind, call.action.as_str(), outcome]).inc();
+            metrics.writes.with_label_values(&[&call.kind, call.operation.as_str(), outcome]).inc();
         }
     }
 
@@ -319,7 +319,7 @@ impl<K: Kind + HasStatus<Status: Serialize + PartialEq>> Writer<K> {
     }
 
     async fn send_status(&self, key: &ObjectKey, old: &K, new: &K, guard: Guard) -> Result<Written<K>, WriteError> {
-        let call = call::<K>(Action::PatchStatus, key);
+        let call = call::<K>(Operation::PatchStatus, key);
         match body::status(old, new, guard) {
             Ok(None) => Ok(Written::Unchanged),
             Ok(Some(patch)) => self.send_patch(call, old, patch).await,
@@ -334,7 +334,7 @@ pub(crate) async fn settle<K: Kind>(
     api: &Api<Guarded<K>>,
     key: &ObjectKey,
 ) -> Result<(), WriteError> {
-    let call = call::<K>(Action::Get, key);
+    let call = call::<K>(Operation::Get, key);
     let asking = store.asking(key);
     match timeout(READ_DEADLINE, api.get(&key.name)).await {
         Ok(Ok(object)) => asking.found(Some(object)),
@@ -353,8 +353,8 @@ pub(crate) async fn settle<K: Kind>(
     Ok(())
 }
 
-fn call<K: Kind>(action: Action, key: &ObjectKey) -> Call {
-    Call { action, kind: kind_name::<K>(), key: key.clone() }
+fn call<K: Kind>(operation: Operation, key: &ObjectKey) -> Call {
+    Call { operation, kind: kind_name::<K>(), key: key.clone() }
 }
 
 fn failed<K: Kind>(call: Call, sending: Sending<K>, failure: Failure) -> WriteError {

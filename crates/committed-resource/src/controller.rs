@@ -5,10 +5,11 @@ mod foresee;
 use std::{sync::Arc, time::Duration};
 
 use berth_cluster::{
-    Asker, Brake, Event, EventKind, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Routes, Store, Writer, Written,
+    Action, Asker, Brake, Event, EventKind, Events, FlavorGroupsCache, Freezer, ObjectKey, Reconciler, Routes, Store,
+    Watches, Writer, Written,
 };
 use berth_crds::{
-    CommittedResource, Condition, Hypervisor, Reservation,
+    CommittedResource, Condition, Hypervisor, Pipeline, Reservation,
     conditions::{
         self,
         commitment::{Reason, WAITING_FOR_PLACEMENT},
@@ -34,6 +35,7 @@ use crate::{
     read::Reader,
     slot_key,
     status::{Delays, Says, report, status},
+    watches::{self, Watched},
 };
 
 pub use foresee::Outlook;
@@ -62,6 +64,8 @@ pub struct CommittedResourceController<S, D> {
     pub reservations: Writer<Reservation>,
     /// Hosts, read only.
     pub hypervisors: Store<Hypervisor>,
+    /// Pipelines, which are only watched.
+    pub pipelines: Store<Pipeline>,
     /// Which cluster serves which zone.
     pub routes: Routes,
     /// The flavor groups.
@@ -92,27 +96,49 @@ pub struct CommittedResourceController<S, D> {
     pub cores: Arc<CoresBook>,
 }
 
-impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
-    /// One look at a commitment; its log lines say whose they are (document 20 section 15).
-    pub async fn look(&self, key: ObjectKey) -> Result<Next, Error> {
-        let (name, greq) = (key.name.to_string(), Empty);
-        let span = info_span!("commitment", module = "committed-resources", committedResource = name, req = name, greq);
-        self.inspect(key).instrument(span).await
+impl<S: Scheduler, D: DomainNames> Reconciler for CommittedResourceController<S, D> {
+    const NAME: &'static str = "committed-resource";
+    type Key = ObjectKey;
+    type Error = Error;
+
+    fn watches(&self, watches: &mut Watches<ObjectKey>) {
+        let stores = Watched {
+            commitments: self.commitments.store(),
+            reservations: self.reservations.store(),
+            hypervisors: &self.hypervisors,
+            knowledges: self.flavor_groups.store(),
+            capacities: self.cores.capacities(),
+            pipelines: &self.pipelines,
+        };
+        watches::declare(watches, stores);
     }
 
-    async fn inspect(&self, key: ObjectKey) -> Result<Next, Error> {
+    fn first_keys(&self) -> Vec<ObjectKey> {
+        self.commitments.store().keys()
+    }
+
+    /// The log lines say which commitment they are about.
+    async fn reconcile(&self, key: ObjectKey) -> Result<Action, Error> {
+        let (name, greq) = (key.name.to_string(), Empty);
+        let span = info_span!("commitment", module = "committed-resources", committedResource = name, req = name, greq);
+        self.reconcile_commitment(key).instrument(span).await
+    }
+}
+
+impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
+    async fn reconcile_commitment(&self, key: ObjectKey) -> Result<Action, Error> {
         self.settle(&key).await?;
         let _looking = self.cores.looking(&key);
         let Some(seen) = self.commitments.store().get(&key) else {
             self.brake.over(&Asker::of::<CommittedResource>(&key));
             self.pace.forget(&key);
-            return Ok(Next::Done);
+            return Ok(Action::AwaitChange);
         };
         let Acted { decided, untouched, outcome } = self.act(&key, &seen).await?;
-        let Some(object) = self.commitments.store().get(&key) else { return outcome.map(|()| Next::Done) };
+        let Some(object) = self.commitments.store().get(&key) else { return outcome.map(|()| Action::AwaitChange) };
         // What was decided for one spec says nothing about another; whoever changed it has woken us.
         if (object.uid(), object.metadata.generation) != (seen.uid(), seen.metadata.generation) {
-            return outcome.map(|()| Next::Done);
+            return outcome.map(|()| Action::AwaitChange);
         }
         match outcome {
             Ok(()) => {
@@ -265,10 +291,10 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         object: &CommittedResource,
         after: &Facts,
         decided: &Decided,
-    ) -> Result<Next, Error> {
+    ) -> Result<Action, Error> {
         let report = report(after, decided, self.settings.delays, self.clock.now());
         self.write(key, object, report.says.as_ref(), after, &decided.plan.course).await?;
-        Ok(report.again.map_or(Next::Done, Next::After))
+        Ok(Action::from_delay(report.again))
     }
 
     async fn write(

@@ -19,7 +19,7 @@ use tracing::warn;
 use crate::{
     ledger::{Claim, Ledger, Place, Verdict},
     served::served_instead,
-    wake::waiting_for_cores,
+    watches::waiting_for_cores,
 };
 
 mod held;
@@ -55,6 +55,11 @@ pub struct CoresBook {
 }
 
 impl CoresBook {
+    /// The objects that say how many cores there are.
+    pub(crate) fn capacities(&self) -> &Store<FlavorGroupCapacity> {
+        &self.capacities
+    }
+
     /// A book in which nothing is decided yet. `wake` is told which commitments to look at when a decision of this process
     /// has come to nothing.
     pub fn new(

@@ -19,7 +19,7 @@ mod plan;
 mod read;
 mod served;
 mod status;
-pub mod wake;
+mod watches;
 
 use berth_cluster::ObjectKey;
 use berth_core::SlotKey;

@@ -4,16 +4,16 @@
 
 mod metrics;
 mod plan;
-pub mod wake;
+mod watches;
 
 use std::{sync::Arc, time::Duration};
 
 use berth_cluster::{
-    Absences, Asker, Brake, Disruption, Event, EventKind, Events, Freezer, Guard, Next, ObjectKey, Partial, Routes,
-    Store, Whole, Writer, indexes::COMMITMENT_BY_UUID, say_braked,
+    Absences, Action, Asker, Brake, Disruption, Event, EventKind, Events, Freezer, Guard, ObjectKey, Partial,
+    Reconciler, Routes, Store, Watches, Whole, Writer, indexes::COMMITMENT_BY_UUID, say_braked,
 };
 use berth_core::ClusterName;
-use berth_crds::{CommittedResource, Reservation, ReservationType, conditions::safety::ORPHANED, labels};
+use berth_crds::{CommittedResource, Knowledge, Reservation, ReservationType, conditions::safety::ORPHANED, labels};
 use berth_telemetry::clock::Clock;
 use kube::{Resource, ResourceExt};
 use tracing::info;
@@ -30,6 +30,8 @@ pub struct OrphanParts {
     pub reservations: Writer<Reservation>,
     /// Commitments, read only.
     pub commitments: Store<CommittedResource>,
+    /// Flavor groups, which are only watched.
+    pub knowledges: Store<Knowledge>,
     /// Which clusters have commitments.
     pub routes: Routes,
     /// Knows what is left as it is (U57).
@@ -51,28 +53,41 @@ pub struct OrphanController {
     missing: Absences<(ObjectKey, ClusterName)>,
 }
 
-impl OrphanController {
-    /// A controller that has seen nothing yet.
-    pub fn new(parts: OrphanParts) -> Self {
-        Self { parts, missing: Absences::default() }
+impl Reconciler for OrphanController {
+    const NAME: &'static str = "orphaned-slots";
+    type Key = ObjectKey;
+    type Error = Error;
+
+    fn watches(&self, watches: &mut Watches<ObjectKey>) {
+        watches::declare(watches, self.store(), &self.parts.commitments, &self.parts.knowledges);
     }
 
-    /// One look at a slot.
-    pub async fn look(&self, key: ObjectKey) -> Result<Next, Error> {
+    fn first_keys(&self) -> Vec<ObjectKey> {
+        watches::first(self.store(), &self.parts.commitments).into_iter().collect()
+    }
+
+    async fn reconcile(&self, key: ObjectKey) -> Result<Action, Error> {
         let object = self.store().get(&key).filter(|object| is_slot(object));
         let Some(object) = object else {
             self.forget(&key);
-            return Ok(Next::Done);
+            return Ok(Action::AwaitChange);
         };
         match plan(&self.facts(&key, &object), self.parts.delays) {
             Course::Leave => {
                 self.forget(&key);
                 self.say(&key, object, None).await?;
-                Ok(Next::Done)
+                Ok(Action::AwaitChange)
             }
-            Course::Wait(time) => Ok(Next::After(time)),
+            Course::Wait(time) => Ok(Action::RequeueAfter(time)),
             Course::Delete(whole) => self.delete(&key, object, &whole).await,
         }
+    }
+}
+
+impl OrphanController {
+    /// A controller that has seen nothing yet.
+    pub fn new(parts: OrphanParts) -> Self {
+        Self { parts, missing: Absences::default() }
     }
 
     fn store(&self) -> &Store<Reservation> {
@@ -119,13 +134,13 @@ impl OrphanController {
         key: &ObjectKey,
         object: Arc<Reservation>,
         whole: &Whole<Reservation>,
-    ) -> Result<Next, Error> {
+    ) -> Result<Action, Error> {
         if object.spec.target_host.is_some() {
             let zone = zone(&object).to_owned();
             let plan = Disruption { zone, cause: ORPHANED, slots: vec![key.clone()] };
             if let Err(stopped) = self.parts.brake.ask(&asker(key), &plan, self.demand(&plan.zone)) {
                 self.say(key, object, Some(&stopped)).await?;
-                return Ok(Next::After(self.parts.delays.retry));
+                return Ok(Action::RequeueAfter(self.parts.delays.retry));
             }
         }
         self.parts.reservations.delete(key, &object, Guard::None, whole).await?;
@@ -135,7 +150,7 @@ impl OrphanController {
         let (reason, action) = ("OrphanDeleted".to_owned(), "Delete".to_owned());
         let event = Event { kind: EventKind::Warning, reason, action, note };
         self.parts.events.publish(&key.cluster, &object.object_ref(&()), event);
-        Ok(Next::Done)
+        Ok(Action::AwaitChange)
     }
 
     /// All orphans of the zone with a host that were noticed: when a whole backup has no commitments, not even the first

@@ -5,7 +5,7 @@ mod support;
 
 use std::sync::Arc;
 
-use berth_cluster::ObjectKey;
+use berth_cluster::{ObjectKey, Reconciler as _};
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Condition, FlavorGroupCapacity, Reservation, conditions, names, testing};
 use berth_telemetry::clock::Clock;
@@ -135,7 +135,7 @@ async fn document_20_section_19_no_10c_the_end_of_a_commitment_is_noticed_and_fr
     assert_eq!(reason(&server, "uuid-2"), "Reserving");
     tokio::time::sleep(std::time::Duration::from_secs(11)).await;
     // The timed look.
-    process.commitments.look(key("uuid-1")).await.unwrap();
+    process.commitments.reconcile(key("uuid-1")).await.unwrap();
     process.settle().await;
     assert_eq!((reason(&server, "uuid-1"), reason(&server, "uuid-2")), ("expired".into(), "Accepted".into()));
 }
@@ -199,7 +199,7 @@ async fn a_failed_status_is_written_by_the_next_look_and_no_core_is_lost() {
         let process = Process::start(&server, &clock);
         server.fail(Verb::PatchStatus, &path("uuid-1"), 1, fault);
         process.world.deliver().unwrap();
-        process.commitments.look(key("uuid-1")).await.unwrap_err();
+        process.commitments.reconcile(key("uuid-1")).await.unwrap_err();
         assert_eq!(process.settle().await, [], "{fault:?}");
         assert_eq!((reason(&server, "uuid-1"), reason(&server, "uuid-2")), ("Accepted".into(), "Accepted".into()));
         process.settle_for_good().await;
@@ -213,9 +213,9 @@ async fn in_doubt(fault: Fault, took_effect: bool) {
     let server = server(&clock, 100, &[seeds::cores("uuid-1", 60), rejectable("uuid-2", 60)]);
     let process = Process::start(&server, &clock);
     server.fail(Verb::PatchStatus, &path("uuid-1"), 1, fault);
-    process.commitments.look(key("uuid-1")).await.unwrap_err();
+    process.commitments.reconcile(key("uuid-1")).await.unwrap_err();
     assert!(!process.commitments.cores.is_empty(), "its cores count as taken until it was looked up");
-    process.commitments.look(key("uuid-2")).await.unwrap();
+    process.commitments.reconcile(key("uuid-2")).await.unwrap();
     let condition = ready(&server, "uuid-2");
     let text = "insufficient CPU cores: 40 available, 60 requested";
     assert_eq!((condition.reason.as_str(), condition.message.as_str()), ("Reserving", text), "U37: not rejected yet");
@@ -242,8 +242,8 @@ async fn u56_cores_of_a_commitment_that_went_away_in_doubt_are_given_out_again()
     let server = server(&clock, 100, &[seeds::cores("uuid-1", 60), seeds::cores("uuid-2", 60)]);
     let process = Process::start(&server, &clock);
     server.fail(Verb::PatchStatus, &path("uuid-1"), 1, Fault::LoseAnswer);
-    process.commitments.look(key("uuid-1")).await.unwrap_err();
-    process.commitments.look(key("uuid-2")).await.unwrap();
+    process.commitments.reconcile(key("uuid-1")).await.unwrap_err();
+    process.commitments.reconcile(key("uuid-2")).await.unwrap();
     assert_eq!(reason(&server, "uuid-2"), "Reserving");
     server.delete::<CommittedResource>(&names::commitment("uuid-1")).unwrap();
     process.settle().await;
@@ -258,7 +258,7 @@ async fn a_look_that_is_cut_off_while_it_writes_keeps_its_cores_until_it_was_loo
     let process = Process::start(&server, &clock);
     server.fail(Verb::PatchStatus, &path("uuid-1"), 1, Fault::Hang);
     let cut = std::time::Duration::from_secs(1);
-    assert!(tokio::time::timeout(cut, process.commitments.look(key("uuid-1"))).await.is_err());
+    assert!(tokio::time::timeout(cut, process.commitments.reconcile(key("uuid-1"))).await.is_err());
     assert!(!process.commitments.cores.is_empty());
     process.settle().await;
     assert_eq!((reason(&server, "uuid-1"), reason(&server, "uuid-2")), ("Accepted".into(), "Reserving".into()));
@@ -272,7 +272,7 @@ async fn what_was_decided_for_one_spec_is_not_written_for_another() {
     let process = Process::start(&server, &clock);
     // The spec grows while the acceptance is on its way: the API server sees the change first.
     server.before(Verb::PatchStatus, &path("uuid-1"), 1, |server| edit(server, "uuid-1", &json!({ "amount": "500" })));
-    process.commitments.look(key("uuid-1")).await.unwrap();
+    process.commitments.reconcile(key("uuid-1")).await.unwrap();
     let object = get(&server, "uuid-1");
     let status = object.status.unwrap();
     assert_eq!(status.accepted_spec.unwrap().amount.as_str(), "60", "document 20 section 17 no. 1");

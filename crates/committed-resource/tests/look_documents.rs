@@ -5,7 +5,7 @@ mod support;
 
 use std::{sync::Arc, time::Duration};
 
-use berth_cluster::{Next, testing::applied_raw};
+use berth_cluster::{Action, Reconciler as _, testing::applied_raw};
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Knowledge, Reservation, names};
 use berth_telemetry::clock::Clock;
@@ -155,12 +155,12 @@ async fn document_20_section_19_no_2_and_11_the_end_comes_by_the_clock_and_leave
     let (server, process) = accepted(&clock, &ending, 2).await;
     expect_vm(&server, 0);
     process.settle().await;
-    let Next::After(wait) = process.look().await.unwrap() else { panic!("no timer") };
+    let Action::RequeueAfter(wait) = process.reconcile().await.unwrap() else { panic!("no timer") };
     tokio::time::sleep(wait.saturating_sub(Duration::from_secs(2))).await;
-    process.look().await.unwrap();
+    process.reconcile().await.unwrap();
     assert_eq!(told(&server).0, "Accepted", "not before the end");
     tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(process.look().await.unwrap(), Next::Done);
+    assert_eq!(process.reconcile().await.unwrap(), Action::AwaitChange);
     assert_eq!(told(&server), ("expired".to_owned(), "commitment is no longer active".to_owned()));
     assert_eq!(slots_and_hosts(&server), []);
     assert!(commitment(&server).status.unwrap().accepted_spec.is_some(), "section 6.2: it is kept");
@@ -202,10 +202,10 @@ async fn document_20_section_17_no_2_own_creates_that_the_watch_has_not_shown_ar
     let clock = clock();
     let server = server(&clock, &[("node1", 3)], &seeds::patient(UUID, 3));
     let process = Process::start(&server, &clock);
-    process.look().await.unwrap();
+    process.reconcile().await.unwrap();
     server.take_log();
     for _ in 0..3 {
-        process.commitments.look(commitment_key()).await.unwrap();
+        process.commitments.reconcile(commitment_key()).await.unwrap();
     }
     assert_eq!(server.take_log(), [""; 0]);
     assert_eq!(slots_and_hosts(&server).len(), 3);
@@ -246,7 +246,7 @@ async fn document_20_section_12_9_an_error_in_the_middle_undoes_nothing_and_the_
     let server = server(&clock, &hosts, &seeds::rejectable(UUID, 3));
     let process = Process::start(&server, &clock);
     server.fail(Verb::Create, &slot_path(1), 1, Fault::Forbidden);
-    process.look().await.unwrap_err();
+    process.reconcile().await.unwrap_err();
     let (reason, message) = told(&server);
     assert_eq!(reason, "Reserving");
     assert!(message.contains("commitment-uuid-1-1"), "{message}");
@@ -268,7 +268,7 @@ async fn document_20_section_7_3_what_a_slot_says_of_an_earlier_generation_rejec
     server.create(&seeds::host("node2", 1)).unwrap();
     let process = Process::start(&server, &clock);
     process.wake_everything();
-    process.look().await.unwrap();
+    process.reconcile().await.unwrap();
     assert_eq!(told(&server), ("Reserving".to_owned(), "waiting for reservation placement".to_owned()));
     assert_eq!(process.settle().await, []);
     assert_accepted(&server, 2, &[("node1", 1), ("node2", 1)]);

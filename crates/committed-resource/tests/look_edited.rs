@@ -33,7 +33,7 @@ fn edit_before(world: &World, verb: Verb, nth: usize, patch: Value) -> Arc<Mutex
 /// One look, in which the edit happens; no status that it writes may speak of the new generation or copy the new spec.
 async fn look_stamps_nothing_new(process: &Process, server: &Server, at: &Mutex<Option<usize>>, generation: i64) {
     let before = commitment(server).status.and_then(|status| status.accepted_spec);
-    let _ = process.look().await;
+    let _ = process.reconcile().await;
     assert!(at.lock().unwrap().is_some(), "the edit has happened");
     assert_eq!(commitment(server).metadata.generation, Some(generation));
     let status = commitment(server).status.unwrap_or_default();

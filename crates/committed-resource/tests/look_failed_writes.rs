@@ -5,7 +5,7 @@ mod support;
 
 use std::{sync::Arc, time::Duration};
 
-use berth_cluster::{Class, Classified};
+use berth_cluster::{Class, Classified, Reconciler as _};
 use berth_crds::{CommittedResource, names};
 use berth_telemetry::clock::Clock;
 use berth_testkit::{Fault, Server, Verb, seeds};
@@ -35,7 +35,7 @@ async fn a_conflict_is_no_status_and_another_look_soon() {
     let clock = clock();
     let (server, process) = begin(&clock);
     server.fail(Verb::Patch, &commitment_path(), 1, Fault::Conflict);
-    let error = process.look().await.unwrap_err();
+    let error = process.reconcile().await.unwrap_err();
     assert_eq!((error.class(), statuses_sent(&server)), (Class::Soon, 0), "{error}");
     assert_eq!(slots_and_hosts(&server), [], "the finalizer comes before the first slot");
     assert_eq!(process.settle().await, []);
@@ -53,7 +53,7 @@ async fn a_conflict_at_a_slot_is_no_status_and_another_look_soon() {
         .unwrap();
     server.take_log();
     server.fail(Verb::Delete, &slots_path(), 1, Fault::Conflict);
-    let error = process.look().await.unwrap_err();
+    let error = process.reconcile().await.unwrap_err();
     assert_eq!((error.class(), statuses_sent(&server)), (Class::Soon, 0), "{error}");
     process.settle().await;
     assert_accepted(&server, 1, &HOSTS);
@@ -70,7 +70,7 @@ async fn a_foreign_object_of_that_name_is_read_and_its_number_left_out() {
     foreign.spec.type_ = berth_crds::ReservationType::FailoverReservation;
     // The store of this process has not seen it yet.
     server.create(&foreign).unwrap();
-    let error = process.commitments.look(commitment_key()).await.unwrap_err();
+    let error = process.commitments.reconcile(commitment_key()).await.unwrap_err();
     assert_eq!((error.class(), statuses_sent(&server)), (Class::Soon, 0), "{error}");
     assert_eq!(process.settle().await, []);
     assert_eq!(ready(&server).reason, "Accepted");
@@ -85,7 +85,7 @@ async fn a_refusal_is_said_and_ends_with_its_cause() {
     let clock = clock();
     let (server, process) = begin(&clock);
     server.fail_always(Verb::Create, &slots_path(), Fault::Forbidden);
-    let error = process.look().await.unwrap_err();
+    let error = process.reconcile().await.unwrap_err();
     assert_eq!(error.class(), Class::Later, "{error}");
     let condition = ready(&server);
     assert_eq!(condition.reason, "Reserving");
@@ -101,7 +101,7 @@ async fn in_doubt(fault: Fault) {
     let clock = clock();
     let (server, process) = begin(&clock);
     server.fail(Verb::Create, &slot_path(1), 1, fault);
-    let error = process.look().await.unwrap_err();
+    let error = process.reconcile().await.unwrap_err();
     assert_eq!(error.class(), Class::Soon, "{error}");
     assert_eq!(process.world.scheduler.doubts().len(), 1, "its room counts as taken until it was looked up");
     assert_eq!(process.settle().await, []);
@@ -127,7 +127,7 @@ async fn a_hanging_call_ends_after_four_seconds_in_doubt() {
     let (server, process) = begin(&clock);
     server.fail(Verb::Create, &slot_path(1), 1, Fault::Hang);
     let began = Instant::now();
-    let error = process.look().await.unwrap_err();
+    let error = process.reconcile().await.unwrap_err();
     assert_eq!((error.class(), began.elapsed()), (Class::Soon, Duration::from_secs(4)), "{error}");
     assert_eq!(process.world.scheduler.doubts().len(), 1);
     assert_eq!(process.settle().await, []);
@@ -140,7 +140,7 @@ async fn u40_a_commitment_whose_writes_stay_in_doubt_says_that_it_is_reserving()
     let (server, process) = begin(&clock);
     server.fail_always(Verb::Create, &slots_path(), Fault::Internal);
     for _ in 0..4 {
-        process.look().await.unwrap_err();
+        process.reconcile().await.unwrap_err();
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     assert_eq!(ready(&server).reason, "Reserving");
@@ -156,7 +156,7 @@ async fn a_failed_status_is_written_by_the_next_look() {
         let clock = clock();
         let (server, process) = begin(&clock);
         server.fail(Verb::PatchStatus, &commitment_path(), 1, fault);
-        process.look().await.unwrap_err();
+        process.reconcile().await.unwrap_err();
         assert_eq!(process.settle().await, [], "{fault:?}");
         assert_accepted(&server, 3, &HOSTS);
         process.settle_for_good().await;

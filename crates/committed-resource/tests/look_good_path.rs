@@ -29,7 +29,7 @@ async fn document_20_section_12_three_slots_are_a_finalizer_three_creates_with_h
     let clock = clock();
     let server = server(&clock, &HOSTS, &seeds::patient(UUID, 3));
     let process = Process::start(&server, &clock);
-    process.look().await.unwrap();
+    process.reconcile().await.unwrap();
     let object = "committedresources/commitment-uuid-1";
     let create = |n: u64| format!("create reservations/commitment-uuid-1-{n}");
     let expected = [format!("patch {object}"), create(0), create(1), create(2), format!("status {object}")];

@@ -5,8 +5,11 @@ mod support;
 
 use std::{sync::Arc, time::Duration};
 
-use berth_cluster::{ClusterMetrics, Events, Freezer, ObjectKey, Routes, testing::failing};
-use berth_committed_resource::orphans::{self, Delays, OrphanController, OrphanParts, wake};
+use berth_cluster::{
+    ClusterMetrics, Events, Freezer, ObjectKey, Reconciler as _, Requests, Routes,
+    testing::{failing, opened},
+};
+use berth_committed_resource::orphans::{self, Delays, OrphanController, OrphanParts};
 use berth_core::ClusterName;
 use berth_crds::{
     CommittedResource, Knowledge, Reservation,
@@ -18,7 +21,7 @@ use berth_telemetry::{
     config::{self, ApiServers, Remote},
     metrics::Metrics,
 };
-use berth_testkit::{Queue, Server, World, seeds};
+use berth_testkit::{Server, World, next, seeds};
 use serde_json::json;
 use support::clock;
 use tokio_util::sync::CancellationToken;
@@ -29,8 +32,8 @@ const GRACE: Duration = Duration::from_secs(900);
 struct Scene {
     server: Server,
     world: World,
-    orphans: OrphanController,
-    queue: Queue,
+    orphans: Arc<OrphanController>,
+    queue: Requests<ObjectKey>,
     registry: Metrics,
 }
 
@@ -40,6 +43,7 @@ fn controller(world: &World, clock: &Arc<dyn Clock>, routes: Routes, freeze: con
     OrphanController::new(OrphanParts {
         reservations: world.writer(&stores.reservations),
         commitments: stores.commitments.clone(),
+        knowledges: stores.knowledges.clone(),
         routes,
         freezer: Freezer::new(freeze, stores.commitments.clone(), stores.reservations.clone()),
         brake: world.brake(clock).unwrap(),
@@ -58,14 +62,10 @@ fn restored_with(slots: u64, routes: Routes, freeze: config::Freeze) -> Scene {
         server.create(&slot(GONE, number)).unwrap();
     }
     let world = World::new(&server);
-    let queue = Queue::default();
-    let (woken, store) = (queue.clone(), world.stores.commitments.clone());
-    world.stores.reservations.on_change(move |change| woken.wake_all(wake::by_reservation(change, &store)));
-    let (woken, store) = (queue.clone(), world.stores.reservations.clone());
-    world.stores.commitments.on_change(move |change| woken.wake_all(wake::by_commitment(change, &store)));
     let registry = Metrics::new(&[].into()).unwrap();
     orphans::register(&registry, world.stores.commitments.clone(), world.stores.reservations.clone()).unwrap();
-    let orphans = controller(&world, &clock, routes, freeze);
+    let (orphans, queue) = (Arc::new(controller(&world, &clock, routes, freeze)), opened());
+    world.declare(&orphans, &queue).unwrap();
     world.list().unwrap();
     Scene { server, world, orphans, queue, registry }
 }
@@ -85,14 +85,14 @@ impl Scene {
     /// Looks at what was woken, or at everything, after some time.
     async fn after(&self, time: Duration) {
         tokio::time::sleep(time).await;
-        self.queue.wake_all(self.world.stores.reservations.all().into_iter().map(|entry| entry.key));
+        self.queue.add(self.world.stores.reservations.all().into_iter().map(|entry| entry.key));
         self.settle().await;
     }
 
     async fn settle(&self) {
         self.world.deliver().unwrap();
-        while let Some(key) = self.queue.next() {
-            self.orphans.look(key).await.unwrap();
+        while let Some(key) = next(&self.queue) {
+            self.orphans.reconcile(key).await.unwrap();
             self.world.deliver().unwrap();
         }
     }
@@ -227,6 +227,6 @@ async fn d14_with_a_confirmation_the_orphans_go() {
 async fn u49_a_slot_that_the_controller_has_never_seen_is_no_trouble() {
     let scene = restored(0);
     let nobody = ObjectKey::new(ClusterName::home(), "nobody");
-    scene.orphans.look(nobody).await.unwrap();
+    scene.orphans.reconcile(nobody).await.unwrap();
     assert!(scene.shows("berth_orphaned_slots 0"));
 }

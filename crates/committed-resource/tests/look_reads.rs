@@ -9,6 +9,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+use berth_cluster::Reconciler as _;
 use berth_committed_resource::CommittedResourceController;
 use berth_core::{HostName, Resources, SlotKey};
 use berth_crds::{CommittedResource, names};
@@ -103,7 +104,7 @@ impl Scene {
     /// How often the scheduler was asked during one look.
     async fn asked(&self) -> u64 {
         self.process.world.deliver().unwrap();
-        self.controller.look(commitment_key()).await.unwrap();
+        self.controller.reconcile(commitment_key()).await.unwrap();
         self.controller.scheduler.asked.swap(0, Ordering::Relaxed)
     }
 }

@@ -8,13 +8,13 @@ mod verification;
 use std::sync::Arc;
 
 use berth_cluster::{
-    Absences, Asker, Brake, Entry, Event, EventKind, Events, FlavorGroupsCache, Freezer, Guard, Next, ObjectKey,
-    Routes, Store, WriteError, Writer, Written,
+    Absences, Action, Asker, Brake, Entry, Event, EventKind, Events, FlavorGroupsCache, Freezer, Guard, ObjectKey,
+    Reconciler, Routes, Store, Watches, WriteError, Writer, Written,
     indexes::{COMMITMENT_BY_UUID, RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST},
 };
 use berth_core::{ClusterName, HostName, SlotKey, slot::Slot};
 use berth_crds::{
-    CommittedResource, Hypervisor, Reservation,
+    CommittedResource, Hypervisor, Pipeline, Reservation,
     conditions::{
         Status,
         reservation::{self as texts, Reason},
@@ -39,7 +39,7 @@ use crate::{
     request::{Context, request, unreadable},
     since::Since,
     status::{Place, Says, status},
-    wake::is_slot,
+    watches::{self, Watched, is_slot},
 };
 
 pub use foresee::Outlook;
@@ -61,6 +61,8 @@ pub struct Parts<S, D> {
     pub commitments: Store<CommittedResource>,
     /// Hosts, read only.
     pub hypervisors: Store<Hypervisor>,
+    /// Pipelines, which are only watched.
+    pub pipelines: Store<Pipeline>,
     /// Which cluster serves which zone.
     pub routes: Routes,
     /// The flavor groups.
@@ -100,6 +102,33 @@ pub struct ReservationController<S, D> {
     evictions: Evictions,
 }
 
+impl<S: Scheduler, D: DomainNames> Reconciler for ReservationController<S, D> {
+    const NAME: &'static str = "commitment-reservation";
+    type Key = ObjectKey;
+    type Error = Error;
+
+    fn watches(&self, watches: &mut Watches<ObjectKey>) {
+        let stores = Watched {
+            reservations: self.store(),
+            commitments: &self.parts.commitments,
+            hypervisors: &self.parts.hypervisors,
+            knowledges: self.parts.flavor_groups.store(),
+            pipelines: &self.parts.pipelines,
+        };
+        watches::declare(watches, stores);
+    }
+
+    fn first_keys(&self) -> Vec<ObjectKey> {
+        self.store().keys()
+    }
+
+    /// The log lines say which slot they are about.
+    async fn reconcile(&self, key: ObjectKey) -> Result<Action, Error> {
+        let span = info_span!("slot", module = "committed-resources", req = &*key.name, greq = Empty);
+        self.reconcile_slot(key).instrument(span).await
+    }
+}
+
 impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     /// A controller that has seen nothing yet.
     pub fn new(parts: Parts<S, D>) -> Self {
@@ -113,13 +142,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         self.evictions.clone()
     }
 
-    /// One look at a slot; its log lines say whose they are (document 21 section 3).
-    pub async fn look(&self, key: ObjectKey) -> Result<Next, Error> {
-        let span = info_span!("slot", module = "committed-resources", req = &*key.name, greq = Empty);
-        self.inspect(key).instrument(span).await
-    }
-
-    async fn inspect(&self, key: ObjectKey) -> Result<Next, Error> {
+    async fn reconcile_slot(&self, key: ObjectKey) -> Result<Action, Error> {
         self.settle(&key).await?;
         let object = self.store().get(&key).filter(|object| is_slot(object));
         let Some(object) = object else {
@@ -128,7 +151,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
             self.departures.forget(&key);
             self.give_back(&key);
             self.parts.brake.over(&Asker::of::<Reservation>(&key));
-            return Ok(Next::Done);
+            return Ok(Action::AwaitChange);
         };
         Span::current().record("greq", given_request_id(&object));
         let facts = self.read(&key, &object);
@@ -137,7 +160,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
             self.give_back(&key);
         }
         let Some(object) = self.unless_stopped(&key, object, &step, &facts.host).await? else {
-            return Ok(Next::After(self.parts.settings.delays.retry));
+            return Ok(Action::RequeueAfter(self.parts.settings.delays.retry));
         };
         match step {
             Step::Nothing => {}
@@ -151,7 +174,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
             Step::Return(host) => self.target(&key, &object, &host).await?,
             Step::Place => self.place(&key, &object).await?,
         }
-        Ok(again.map_or(Next::Done, Next::After))
+        Ok(Action::from_delay(again))
     }
 
     fn store(&self) -> &Store<Reservation> {

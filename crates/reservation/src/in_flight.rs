@@ -10,7 +10,7 @@ mod metrics;
 mod plan;
 mod sightings;
 mod vm_sizes;
-pub mod wake;
+mod watches;
 
 pub use controller::{InFlightController, Parts};
 pub use facts::{Facts, Flight};

@@ -16,7 +16,7 @@ mod plan;
 mod request;
 mod since;
 mod status;
-pub mod wake;
+mod watches;
 
 pub use controller::{Outlook, Parts, ReservationController, Settings};
 pub use error::Error;

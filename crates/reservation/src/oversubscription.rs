@@ -10,7 +10,7 @@ mod evictions;
 mod facts;
 mod metrics;
 mod plan;
-pub mod wake;
+mod watches;
 
 pub use controller::{OversubscriptionController, Parts};
 pub use evictions::{Eviction, Evictions};

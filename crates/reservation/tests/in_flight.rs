@@ -8,18 +8,21 @@ use std::{
     time::Duration,
 };
 
-use berth_cluster::{Class, Classified, Next, ObjectKey, testing::failing};
+use berth_cluster::{
+    Action, Class, Classified, ObjectKey, Reconciler as _, Requests,
+    testing::{failing, opened},
+};
 use berth_core::{Bytes, ClusterName, Cores, Resources, VmId};
 use berth_crds::{Condition, Hypervisor, Reservation, ReservationType, conditions, labels, testing};
 use berth_reservation::{
     Error,
-    in_flight::{InFlightController, InFlightMetrics, Parts, VmSizes, wake},
+    in_flight::{InFlightController, InFlightMetrics, Parts, VmSizes},
 };
 use berth_telemetry::{
     clock::{Clock, TokioClock},
     metrics::Metrics,
 };
-use berth_testkit::{Fault, Queue, Server, Verb, World, path_of, seeds};
+use berth_testkit::{Fault, Server, Verb, World, next, path_of, seeds};
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -38,10 +41,10 @@ impl VmSizes for Sizes {
 
 struct Flights {
     world: World,
-    controller: InFlightController<Sizes>,
+    controller: Arc<InFlightController<Sizes>>,
     sizes: Sizes,
     metrics: Metrics,
-    queue: Queue,
+    queue: Requests<ObjectKey>,
     clock: Arc<dyn Clock>,
 }
 
@@ -56,19 +59,16 @@ fn begin() -> Flights {
 }
 
 fn process(world: &World, clock: &Arc<dyn Clock>) -> Flights {
-    let (stores, queue) = (&world.stores, Queue::default());
-    let woken = queue.clone();
-    stores.reservations.on_change(move |change| woken.wake_all(wake::by_reservation(change)));
-    let (woken, store) = (queue.clone(), stores.reservations.clone());
-    stores.hypervisors.on_change(move |change| woken.wake_all(wake::by_hypervisor(change, &store)));
+    let (stores, queue) = (&world.stores, opened());
     let (metrics, sizes) = (Metrics::new(&[].into()).unwrap(), Sizes::default());
-    let controller = InFlightController::new(Parts {
+    let controller = Arc::new(InFlightController::new(Parts {
         reservations: world.writer(&stores.reservations),
         hypervisors: stores.hypervisors.clone(),
         vm_sizes: sizes.clone(),
         clock: clock.clone(),
         metrics: InFlightMetrics::register(&metrics).unwrap(),
-    });
+    }));
+    world.declare(&controller, &queue).unwrap();
     world.list().unwrap();
     Flights { world: world.clone(), controller, sizes, metrics, queue, clock: clock.clone() }
 }
@@ -103,17 +103,17 @@ impl Flights {
         self.world.server.edit_status::<Hypervisor>(host, &status).unwrap();
     }
 
-    async fn look(&self, name: &str) -> Result<Next, Error> {
+    async fn reconcile(&self, name: &str) -> Result<Action, Error> {
         self.world.deliver().unwrap();
-        self.controller.look(ObjectKey::new(ClusterName::home(), name)).await
+        self.controller.reconcile(ObjectKey::new(ClusterName::home(), name)).await
     }
 
     /// Looks at everything that was woken, in the order of names.
     async fn settle(&self) {
         loop {
             self.world.deliver().unwrap();
-            let Some(key) = self.queue.next() else { return };
-            self.controller.look(key).await.unwrap();
+            let Some(key) = next(&self.queue) else { return };
+            self.controller.reconcile(key).await.unwrap();
         }
     }
 
@@ -152,7 +152,7 @@ async fn document_21_section_11_2_rows_4_and_7_the_vm_lands_and_all_candidates_a
     flights.settle().await;
     assert_eq!(flights.reason("i1"), Some(unknown("InstanceNotFound")));
     assert_eq!(flights.world.server.take_log().len(), 4, "one condition each");
-    assert_eq!(flights.look("i1").await.unwrap(), Next::After(LIFE));
+    assert_eq!(flights.reconcile("i1").await.unwrap(), Action::RequeueAfter(LIFE));
     assert_eq!(flights.world.server.take_log(), [""; 0], "written only when it changes");
     flights.lists("node-a", &["x"]);
     flights.settle().await;
@@ -180,7 +180,7 @@ async fn u3_after_a_restart_only_the_target_proves_a_landing() {
     before.settle().await;
     before.lists("node-c", &["x"]);
     let after = process(&World::new(&before.world.server), &before.clock);
-    assert_eq!(after.look("i1").await.unwrap(), Next::After(LIFE), "it may have been there before");
+    assert_eq!(after.reconcile("i1").await.unwrap(), Action::RequeueAfter(LIFE), "it may have been there before");
     after.lists("node-c", &[]);
     after.lists("node-b", &["x"]);
     after.settle().await;
@@ -196,13 +196,13 @@ async fn document_21_section_11_2_rows_5_and_6_a_resize_in_place_ends_with_the_s
     assert_eq!(flights.reason("i5"), Some(unknown("VMSizeUnknown")), "nobody can say");
     let say = |size: Result<Resources, String>| flights.sizes.0.lock().unwrap().insert("x".to_owned(), size);
     say(Err("Nova does not answer".to_owned()));
-    let error = flights.look("i5").await.unwrap_err();
+    let error = flights.reconcile("i5").await.unwrap_err();
     assert_eq!(error.class(), Class::Later, "{error}");
     say(Ok(Resources::new(Bytes::from_mib(16 << 10), Cores::new(4))));
-    flights.look("i5").await.unwrap();
+    flights.reconcile("i5").await.unwrap();
     assert_eq!(flights.reason("i5"), Some(unknown("VMSizeMismatch")));
     say(Ok(Resources::new(Bytes::new(34_359_738_368), Cores::new(8))));
-    flights.look("i5").await.unwrap();
+    flights.reconcile("i5").await.unwrap();
     assert_eq!((flights.left(), flights.deleted("landed")), (vec![], "1".to_owned()), "32Gi = 34359738368");
 }
 
@@ -224,10 +224,10 @@ async fn document_21_section_15_no_1_other_types_and_domains_are_neither_woken_n
     flights.world.server.create(&cinder).unwrap();
     flights.lists("node-a", &["x"]);
     flights.world.deliver().unwrap();
-    assert_eq!(flights.queue.next(), None, "nobody is woken");
+    assert_eq!(next(&flights.queue), None, "nobody is woken");
     sleep(2 * LIFE).await;
     for name in flights.left() {
-        assert_eq!(flights.look(&name).await.unwrap(), Next::Done, "{name}");
+        assert_eq!(flights.reconcile(&name).await.unwrap(), Action::AwaitChange, "{name}");
     }
     assert_eq!(flights.world.server.take_log(), [""; 0]);
 }
@@ -239,16 +239,16 @@ async fn u3_it_is_deleted_at_its_end_or_after_half_an_hour_to_the_second() {
     let mut ends = flight("i2", "y", "node-a", "create");
     ends.spec.end_time = Some(berth_crds::Time("2026-03-01T12:00:40Z".parse().unwrap()));
     flights.world.server.create(&ends).unwrap();
-    assert_eq!(flights.look("i2").await.unwrap(), Next::After(Duration::from_secs(40)));
+    assert_eq!(flights.reconcile("i2").await.unwrap(), Action::RequeueAfter(Duration::from_secs(40)));
     sleep(Duration::from_secs(39)).await;
-    assert_eq!(flights.look("i2").await.unwrap(), Next::After(Duration::from_secs(1)));
+    assert_eq!(flights.reconcile("i2").await.unwrap(), Action::RequeueAfter(Duration::from_secs(1)));
     sleep(Duration::from_secs(1)).await;
-    assert_eq!(flights.look("i2").await.unwrap(), Next::Done);
+    assert_eq!(flights.reconcile("i2").await.unwrap(), Action::AwaitChange);
     assert_eq!((flights.left(), flights.deleted("end_time")), (vec!["i1".to_owned()], "1".to_owned()));
     sleep(LIFE.saturating_sub(Duration::from_secs(41))).await;
-    assert_eq!(flights.look("i1").await.unwrap(), Next::After(Duration::from_secs(1)));
+    assert_eq!(flights.reconcile("i1").await.unwrap(), Action::RequeueAfter(Duration::from_secs(1)));
     sleep(Duration::from_secs(1)).await;
-    flights.look("i1").await.unwrap();
+    flights.reconcile("i1").await.unwrap();
     assert_eq!((flights.left(), flights.deleted("age")), (vec![], "1".to_owned()));
 }
 
@@ -265,9 +265,9 @@ async fn section_15_no_9_what_is_gone_already_does_not_matter_and_what_fails_is_
     });
     flights.world.server.fail(Verb::Delete, &path("i3"), 1, Fault::Forbidden);
     flights.lists("node-a", &["x"]);
-    assert_eq!(flights.look("i2").await.unwrap_err().class(), Class::Later);
+    assert_eq!(flights.reconcile("i2").await.unwrap_err().class(), Class::Later);
     assert_eq!(flights.left(), ["i1", "i3"], "what proves the landing is still there");
-    flights.look("i3").await.unwrap();
+    flights.reconcile("i3").await.unwrap();
     assert_eq!(flights.left(), [""; 0]);
 }
 
@@ -277,19 +277,19 @@ async fn d5_where_hosts_or_reservations_cannot_be_read_nothing_is_concluded() {
     let (stores, home) = (&flights.world.stores, ClusterName::home());
     flights.make("i1", "x", "node-a");
     failing(&stores.hypervisors, &home, Some("cut"));
-    flights.look("i1").await.unwrap();
+    flights.reconcile("i1").await.unwrap();
     assert_eq!(flights.reason("i1"), None, "it may be anywhere");
     flights.lists("node-c", &["x"]);
-    flights.look("i1").await.unwrap();
+    flights.reconcile("i1").await.unwrap();
     failing(&stores.hypervisors, &home, None);
-    flights.look("i1").await.unwrap();
+    flights.reconcile("i1").await.unwrap();
     assert_eq!(flights.left(), ["i1"], "whether it was there before nobody knows");
     failing(&stores.reservations, &home, Some("cut"));
     flights.lists("node-a", &["x"]);
-    assert_eq!(flights.look("i1").await.unwrap_err().class(), Class::Later);
+    assert_eq!(flights.reconcile("i1").await.unwrap_err().class(), Class::Later);
     assert_eq!(flights.left(), ["i1"], "a deletion needs a complete read");
     failing(&stores.reservations, &home, None);
-    flights.look("i1").await.unwrap();
+    flights.reconcile("i1").await.unwrap();
     assert_eq!(flights.left(), [""; 0]);
 }
 
@@ -304,7 +304,7 @@ async fn a_successor_of_the_same_name_is_another_one() {
         server.create(&flight("i1", "y", "node-b", "create")).unwrap();
     });
     flights.lists("node-a", &["x"]);
-    assert_eq!(flights.look("i1").await.unwrap_err().class(), Class::Soon, "the uid is another one");
+    assert_eq!(flights.reconcile("i1").await.unwrap_err().class(), Class::Soon, "the uid is another one");
     flights.settle().await;
     assert_eq!(flights.left(), ["i1"]);
 }
@@ -320,7 +320,7 @@ async fn document_21_section_11_2_row_3_old_data_without_its_block_says_so_and_e
     // Admission does not take it today, so only the store has it.
     berth_cluster::testing::applied(&flights.world.stores.reservations, &ClusterName::home(), bare);
     let key = ObjectKey::new(ClusterName::home(), "i1");
-    assert_eq!(flights.controller.look(key.clone()).await.unwrap(), Next::After(LIFE));
+    assert_eq!(flights.controller.reconcile(key.clone()).await.unwrap(), Action::RequeueAfter(LIFE));
     let calls = flights.world.server.calls();
     let said = calls.last().unwrap();
     assert!(said.contains("status /") && said.contains(r#""reason":"MissingSpec""#), "{said}");

@@ -6,7 +6,7 @@ mod support;
 
 use std::time::Duration;
 
-use berth_cluster::{Class, Classified, Next, ObjectKey};
+use berth_cluster::{Action, Class, Classified, ObjectKey, Reconciler as _};
 use berth_core::ClusterName;
 use berth_crds::{Hypervisor, Knowledge, Reservation, names};
 use berth_scheduler::Pipelines;
@@ -14,12 +14,12 @@ use berth_testkit::Verb;
 use serde_json::json;
 use support::*;
 
-const RETRY: Next = Next::After(Duration::from_secs(60));
+const RETRY: Action = Action::RequeueAfter(Duration::from_secs(60));
 
 /// Slot 0 without a host, looked at once: what it says, and whether it has heard of its commitment.
 async fn told(process: &Process) -> (String, String, String) {
     process.make(0, None);
-    assert_eq!(process.look(0).await.unwrap(), RETRY, "section 15 no. 21: no burst of tries");
+    assert_eq!(process.reconcile(0).await.unwrap(), RETRY, "section 15 no. 21: no burst of tries");
     let (ready, status) = (process.ready(0), process.slot(0).status.unwrap());
     assert_eq!(status.committed_resource_reservation.unwrap().observed_parent_generation, Some(1), "the echo");
     assert_eq!(ready.observed_generation, process.slot(0).metadata.generation, "section 15 no. 20");
@@ -47,7 +47,7 @@ async fn document_21_section_4_3_c_an_unknown_flavor_is_final_until_the_flavor_g
     process.make(1, None);
     let nameless = json!({ "spec": { "committedResourceReservation": { "resourceName": "other" } } });
     process.edit(1, &nameless);
-    process.look(1).await.unwrap();
+    process.reconcile(1).await.unwrap();
     let ready = process.ready(1);
     assert_eq!((ready.status.as_str(), ready.reason.as_str()), ("False", "FlavorNotFound"));
     assert_eq!(ready.message, format!("flavor other not found in flavor group {}", berth_crds::testing::GROUP));
@@ -82,12 +82,12 @@ async fn document_21_section_4_3_g_no_host_is_left() {
 async fn document_21_section_4_3_h_a_host_is_one_patch_of_the_spec_and_the_next_look_confirms_it() {
     let process = begin(&[("node1", 1)]);
     process.make(0, None);
-    process.look(0).await.unwrap();
+    process.reconcile(0).await.unwrap();
     let log = process.world.server.log();
     let [patch] = &log[..] else { panic!("{log:?}") };
     assert_eq!((patch.verb, &patch.body["spec"]), (Verb::Patch, &json!({ "targetHost": "node1" })));
     assert_eq!(process.slot(0).status, None, "spec and status are never written in one look");
-    process.look(0).await.unwrap();
+    process.reconcile(0).await.unwrap();
     assert_eq!(process.ready(0).reason, "ReservationActive");
     process.rests().await;
 }
@@ -99,7 +99,7 @@ async fn document_21_section_4_3_h_a_slot_that_is_gone_meanwhile_is_no_failure()
     process.world.server.before(Verb::Patch, &path(0), 1, |server| {
         server.delete::<Reservation>(&name(0)).unwrap();
     });
-    process.look(0).await.unwrap();
+    process.reconcile(0).await.unwrap();
     assert_eq!((process.settle().await, process.world.scheduler.assumed()), (vec![], 0));
 }
 
@@ -109,7 +109,7 @@ async fn document_21_section_4_rule_3_and_7_a_revoked_slot_says_so_and_is_placed
     process.make(0, Some("node1"));
     process.settle().await;
     process.edit(0, &json!({ "spec": { "targetHost": null } }));
-    process.look(0).await.unwrap();
+    process.reconcile(0).await.unwrap();
     let ready = process.ready(0);
     let expected = said("False", "PlacementRevoked", "target host was cleared; pending re-placement");
     assert_eq!((ready.status, ready.reason, ready.message), expected);
@@ -127,7 +127,7 @@ async fn document_21_section_4_rule_5_a_slot_that_was_made_around_a_vm() {
     let data = slot.spec.committed_resource_reservation.as_mut().unwrap();
     data.allocations.insert("vm-1".to_owned(), serde_json::from_value(vm).unwrap());
     process.world.server.create(&slot).unwrap();
-    process.look(0).await.unwrap();
+    process.reconcile(0).await.unwrap();
     let ready = process.ready(0);
     let expected = said("True", "PreAllocated", "reservation pre-allocated with VM allocations");
     assert_eq!((ready.status, ready.reason, ready.message), expected);
@@ -155,7 +155,7 @@ async fn document_21_section_14_two_slots_back_to_back_on_a_stale_cache_never_sh
     process.make(1, None);
     process.world.deliver().unwrap();
     for number in [0, 1] {
-        process.slots.look(ObjectKey::new(ClusterName::home(), name(number))).await.unwrap();
+        process.slots.reconcile(ObjectKey::new(ClusterName::home(), name(number))).await.unwrap();
     }
     let placed = [0, 1].map(|number| process.slot(number).spec.target_host);
     assert_eq!(placed, [Some("node1".to_owned()), None]);
@@ -170,12 +170,12 @@ async fn document_21_section_14_a_revocation_rests_on_what_was_read() {
     process.make(0, Some("node1"));
     process.settle().await;
     process.world.server.delete::<Hypervisor>("node1").unwrap();
-    process.look(0).await.unwrap();
+    process.reconcile(0).await.unwrap();
     tokio::time::sleep(GRACE).await;
     process.world.server.before(Verb::Patch, &path(0), 1, |server| {
         server.edit::<Reservation>(&name(0), &json!({ "metadata": { "labels": { "test": "edited" } } })).unwrap();
     });
-    assert_eq!(process.look(0).await.unwrap_err().class(), Class::Soon);
+    assert_eq!(process.reconcile(0).await.unwrap_err().class(), Class::Soon);
     assert_eq!(process.slot(0).spec.target_host.as_deref(), Some("node1"));
     process.settle().await;
     assert_eq!(process.ready(0).reason, "NoHostsAvailable");
@@ -189,7 +189,7 @@ async fn document_21_section_9_2_a_slot_on_its_way_keeps_the_room_that_it_leaves
     process.settle().await;
     process.send_to(0, "node2");
     process.make(1, None);
-    process.look(1).await.unwrap();
+    process.reconcile(1).await.unwrap();
     assert_eq!((process.hosts(1), process.ready(1).reason.as_str()), ((None, None), "NoHostsFound"));
     assert_eq!(process.settle().await, []);
     assert_eq!((process.hosts(0), process.hosts(1)), (on("node2"), on("node1")));

@@ -6,7 +6,7 @@ mod support;
 use std::time::Duration;
 
 use berth_cluster::testing::failing;
-use berth_cluster::{Class, Classified, Next};
+use berth_cluster::{Action, Class, Classified};
 use berth_core::ClusterName;
 use berth_crds::{Hypervisor, Knowledge, Reservation, names};
 use berth_scheduler::Pipelines;
@@ -34,7 +34,7 @@ async fn document_21_section_5_a_slot_with_a_host_is_confirmed_by_one_write() {
     assert_eq!((ready.status.as_str(), ready.reason.as_str()), ("True", "ReservationActive"));
     assert_eq!(status.committed_resource_reservation.unwrap().observed_parent_generation, Some(1));
     assert_eq!(process.hosts(0), on("node1"));
-    assert_eq!(process.look(0).await.unwrap(), Next::After(Duration::from_secs(300)));
+    assert_eq!(process.reconcile(0).await.unwrap(), Action::RequeueAfter(Duration::from_secs(300)));
     process.rests().await;
 }
 
@@ -86,10 +86,10 @@ async fn u52_what_the_scheduler_complains_of_is_told_anew_when_a_slot_is_tried_a
     let groups = serde_json::to_string(&groups).unwrap().replace("QEMU", "ironic");
     server.delete::<Knowledge>(names::FLAVOR_GROUPS).unwrap();
     server.create(&serde_json::from_str::<Knowledge>(&groups).unwrap()).unwrap();
-    process.look(0).await.unwrap();
+    process.reconcile(0).await.unwrap();
     cause("pipeline not found or not ready");
     tokio::time::sleep(Duration::from_secs(60)).await;
-    process.look(0).await.unwrap();
+    process.reconcile(0).await.unwrap();
     cause("failed to determine hypervisor type");
     process.rests().await;
 }
@@ -112,12 +112,12 @@ async fn u36_a_host_that_is_gone_is_left_after_the_grace_period_and_not_before()
     process.world.server.create(&seeds::host("node2", 1)).unwrap();
     process.world.server.delete::<Hypervisor>("node1").unwrap();
     process.settle().await;
-    assert_eq!(process.look(0).await.unwrap(), Next::After(GRACE));
+    assert_eq!(process.reconcile(0).await.unwrap(), Action::RequeueAfter(GRACE));
     tokio::time::sleep(Duration::from_secs(GRACE.as_secs() - 1)).await;
-    assert_eq!(process.look(0).await.unwrap(), Next::After(Duration::from_secs(1)));
+    assert_eq!(process.reconcile(0).await.unwrap(), Action::RequeueAfter(Duration::from_secs(1)));
     assert_eq!((process.hosts(0), process.world.server.take_log().len()), (on("node1"), 0));
     tokio::time::sleep(Duration::from_secs(1)).await;
-    process.look(0).await.unwrap();
+    process.reconcile(0).await.unwrap();
     assert_eq!(process.ready(0).message, "host node1 no longer exists; looking for another");
     assert_eq!(process.settle().await, []);
     assert_eq!(process.hosts(0), on("node2"));
@@ -134,7 +134,7 @@ async fn u36_a_host_that_comes_back_in_time_begins_a_new_grace_period() {
     process.settle().await;
     process.world.server.delete::<Hypervisor>("node1").unwrap();
     tokio::time::sleep(GRACE / 2 + Duration::from_secs(1)).await;
-    assert_eq!(process.look(0).await.unwrap(), Next::After(GRACE));
+    assert_eq!(process.reconcile(0).await.unwrap(), Action::RequeueAfter(GRACE));
     assert_eq!(process.hosts(0), on("node1"));
 }
 
@@ -148,7 +148,7 @@ async fn u36_the_time_in_which_nobody_can_look_does_not_count() {
     failing(hosts, &home, Some("cut"));
     tokio::time::sleep(GRACE * 2).await;
     failing(hosts, &home, None);
-    assert_eq!(process.look(0).await.unwrap(), Next::After(GRACE / 3 * 2));
+    assert_eq!(process.reconcile(0).await.unwrap(), Action::RequeueAfter(GRACE / 3 * 2));
     assert_eq!(process.hosts(0), on("node1"));
 }
 
@@ -182,7 +182,7 @@ async fn a_conflict_while_placing_is_looked_at_again_and_gives_the_room_back() {
     let process = begin(&[("node1", 1)]);
     process.make(0, None);
     process.world.server.fail(Verb::Patch, &path(0), 1, Fault::Conflict);
-    let error = process.look(0).await.unwrap_err();
+    let error = process.reconcile(0).await.unwrap_err();
     assert_eq!((error.class(), process.world.scheduler.assumed()), (Class::Soon, 0), "{error}");
     assert_eq!(process.world.server.take_log(), ["patch reservations/commitment-uuid-1-0"], "no status");
     assert_eq!(process.settle().await, []);
@@ -196,7 +196,7 @@ async fn an_edit_while_placing_wins_and_the_slot_is_decided_anew() {
     process.world.server.before(Verb::Patch, &path(0), 1, |server| {
         server.edit::<Reservation>(&name(0), &json!({ "spec": { "targetHost": "node2" } })).unwrap();
     });
-    assert_eq!(process.look(0).await.unwrap_err().class(), Class::Soon);
+    assert_eq!(process.reconcile(0).await.unwrap_err().class(), Class::Soon);
     assert_eq!(process.settle().await, []);
     assert_eq!(process.hosts(0), on("node2"));
     process.rests().await;
@@ -208,10 +208,10 @@ async fn rule_4_a_placement_of_unknown_outcome_keeps_its_room_until_it_was_looke
         let process = begin(&[("node1", 1)]);
         process.make(0, None);
         process.world.server.fail(Verb::Patch, &path(0), 1, fault);
-        let error = process.look(0).await.unwrap_err();
+        let error = process.reconcile(0).await.unwrap_err();
         assert_eq!((error.class(), process.world.scheduler.doubts().len()), (Class::Soon, 1), "{fault:?} {error}");
         process.make(1, None);
-        process.look(1).await.unwrap();
+        process.reconcile(1).await.unwrap();
         assert_eq!(process.hosts(1), (None, None), "{fault:?}: the room is taken");
         assert_eq!(process.settle().await, []);
         let hosts = [process.hosts(0), process.hosts(1)];
@@ -231,7 +231,7 @@ async fn a_refused_placement_is_tried_again_later_and_takes_no_room_meanwhile() 
     let process = begin(&[("node1", 1)]);
     process.make(0, None);
     process.world.server.fail_always(Verb::Patch, &path_of::<Reservation>(""), Fault::Forbidden);
-    let error = process.look(0).await.unwrap_err();
+    let error = process.reconcile(0).await.unwrap_err();
     assert_eq!((error.class(), process.world.scheduler.assumed()), (Class::Later, 0), "{error}");
     process.world.server.heal();
     assert_eq!(process.settle().await, []);
@@ -246,6 +246,6 @@ async fn document_21_section_15_no_1_a_block_of_another_type_is_left_alone() {
     foreign.spec.committed_resource_reservation = None;
     foreign.spec.failover_reservation = Some(berth_crds::reservation::FailoverReservationSpec::default());
     process.world.server.create(&foreign).unwrap();
-    assert_eq!(process.look(0).await.unwrap(), Next::Done);
+    assert_eq!(process.reconcile(0).await.unwrap(), Action::AwaitChange);
     assert_eq!(process.world.server.take_log(), [""; 0]);
 }

@@ -6,7 +6,7 @@ mod support;
 
 use std::time::Duration;
 
-use berth_cluster::{Class, Classified, Next, testing::failing};
+use berth_cluster::{Action, Class, Classified, testing::failing};
 use berth_core::ClusterName;
 use berth_crds::Hypervisor;
 use berth_testkit::{Fault, Verb, seeds};
@@ -54,12 +54,12 @@ async fn document_21_section_15_no_2_a_vm_that_has_arrived_is_confirmed_by_one_w
     process.expect(0, "vm");
     assert_eq!(process.settle().await, []);
     assert_eq!(process.world.server.take_log(), [""; 0], "it is only awaited");
-    assert_eq!(process.look(0).await.unwrap(), Next::After(GRACE));
+    assert_eq!(process.reconcile(0).await.unwrap(), Action::RequeueAfter(GRACE));
     process.run("node1", &["vm", "another"]);
     assert_eq!(process.settle().await, []);
     assert_eq!(process.world.server.take_log(), [format!("status {SLOT}")]);
     assert_eq!(process.vms(0), these(&["vm"], &["vm on node1"]));
-    assert_eq!(process.look(0).await.unwrap(), Next::After(Duration::from_secs(300)));
+    assert_eq!(process.reconcile(0).await.unwrap(), Action::RequeueAfter(Duration::from_secs(300)));
     process.rests().await;
 }
 
@@ -69,10 +69,10 @@ async fn document_21_section_7_1_a_vm_that_does_not_come_leaves_the_slot_when_it
     process.expect(0, "vm");
     process.settle().await;
     sleep(Duration::from_secs(ALLOCATION_GRACE.as_secs() - 7)).await;
-    assert_eq!(process.look(0).await.unwrap(), Next::After(Duration::from_secs(7)));
+    assert_eq!(process.reconcile(0).await.unwrap(), Action::RequeueAfter(Duration::from_secs(7)));
     assert_eq!(process.vms(0), these(&["vm"], &[]));
     sleep(Duration::from_secs(7)).await;
-    process.look(0).await.unwrap();
+    process.reconcile(0).await.unwrap();
     assert_eq!((process.vms(0), process.world.server.take_log()), (these(&[], &[]), vec![format!("patch {SLOT}")]));
     process.rests().await;
 }
@@ -82,12 +82,12 @@ async fn document_21_section_15_no_5_a_vm_that_ended_leaves_the_slot_after_the_g
     let process = occupied(&[("node1", 1)], &["vm"]).await;
     process.run("node1", &[]);
     assert_eq!(process.settle().await, []);
-    assert_eq!(process.look(0).await.unwrap(), Next::After(GRACE));
+    assert_eq!(process.reconcile(0).await.unwrap(), Action::RequeueAfter(GRACE));
     sleep(Duration::from_secs(GRACE.as_secs() - 1)).await;
-    assert_eq!(process.look(0).await.unwrap(), Next::After(Duration::from_secs(1)));
+    assert_eq!(process.reconcile(0).await.unwrap(), Action::RequeueAfter(Duration::from_secs(1)));
     assert_eq!(process.vms(0), these(&["vm"], &["vm on node1"]));
     sleep(Duration::from_secs(1)).await;
-    assert_eq!(process.look(0).await.unwrap(), Next::After(Duration::from_secs(300)));
+    assert_eq!(process.reconcile(0).await.unwrap(), Action::RequeueAfter(Duration::from_secs(300)));
     assert_eq!((process.vms(0), process.hosts(0)), (these(&[], &[]), on("node1")));
     assert_eq!(process.world.server.take_log(), [format!("patch {SLOT}"), format!("status {SLOT}")]);
     process.rests().await;
@@ -148,7 +148,7 @@ async fn document_21_section_15_no_5_a_vm_that_is_nowhere_for_a_moment_is_follow
     assert_eq!((process.hosts(0), process.vms(0)), (on("node2"), these(&["vm"], &["vm on node2"])));
     process.run("node2", &[]);
     process.settle().await;
-    assert_eq!(process.look(0).await.unwrap(), Next::After(GRACE), "the next absence begins anew");
+    assert_eq!(process.reconcile(0).await.unwrap(), Action::RequeueAfter(GRACE), "the next absence begins anew");
 }
 
 #[tokio::test(start_paused = true)]
@@ -160,9 +160,9 @@ async fn document_21_section_15_no_23_while_hosts_cannot_be_read_no_vm_is_lost_a
     sleep(GRACE / 2).await;
     failing(&hosts, &home, Some("cut"));
     sleep(GRACE * 2).await;
-    assert_eq!(process.look(0).await.unwrap(), Next::After(Duration::from_secs(300)));
+    assert_eq!(process.reconcile(0).await.unwrap(), Action::RequeueAfter(Duration::from_secs(300)));
     failing(&hosts, &home, None);
-    assert_eq!(process.look(0).await.unwrap(), Next::After(GRACE / 2));
+    assert_eq!(process.reconcile(0).await.unwrap(), Action::RequeueAfter(GRACE / 2));
     assert_eq!(process.vms(0), these(&["vm"], &["vm on node1"]));
 }
 
@@ -224,7 +224,7 @@ async fn document_21_section_7_3_a_candidate_that_cannot_be_cleaned_is_tried_aga
     let process = three_candidates().await;
     process.run("node1", &["v3"]);
     process.world.server.fail(Verb::Patch, &path(2), 1, Fault::Unavailable);
-    process.look(0).await.unwrap_err();
+    process.reconcile(0).await.unwrap_err();
     assert_eq!(process.vms(0), these(&["v3"], &[]));
     assert_eq!(process.settle().await, []);
     assert_eq!((process.vms(0), process.vms(2)), (these(&["v3"], &["v3 on node1"]), these(&[], &[])));
@@ -239,7 +239,7 @@ async fn document_21_section_15_no_22_the_status_of_a_former_slot_is_cleaned_as_
     assert_eq!(process.settle().await, []);
     assert_eq!(process.vms(1), these(&["vm"], &["vm on node1"]));
     process.expect(0, "vm");
-    process.look(0).await.unwrap();
+    process.reconcile(0).await.unwrap();
     assert_eq!((process.vms(0), process.vms(1)), (these(&["vm"], &["vm on node1"]), these(&[], &[])), "U35");
     process.settle().await;
     process.rests().await;
@@ -283,7 +283,7 @@ async fn document_21_section_15_no_4_a_vm_that_is_booked_while_the_last_one_is_d
         let patch = json!({ "spec": { "committedResourceReservation": { "allocations": { "booked": allocation } } } });
         server.edit::<berth_crds::Reservation>(&name(0), &patch).unwrap();
     });
-    assert_eq!(process.look(0).await.unwrap_err().class(), Class::Soon);
+    assert_eq!(process.reconcile(0).await.unwrap_err().class(), Class::Soon);
     assert_eq!(process.settle().await, []);
     assert_eq!(process.vms(0), these(&["booked"], &[]));
 }
@@ -296,7 +296,7 @@ async fn document_21_section_15_no_4_a_status_that_has_changed_meanwhile_is_not_
         let other = json!({ "status": { "committedResourceReservation": { "allocations": { "other": "node1" } } } });
         server.edit_status::<berth_crds::Reservation>(&name(0), &other).unwrap();
     });
-    assert_eq!(process.look(0).await.unwrap_err().class(), Class::Soon);
+    assert_eq!(process.reconcile(0).await.unwrap_err().class(), Class::Soon);
     assert_eq!(process.vms(0).1, ["other on node1", "vm on node1"]);
     assert_eq!(process.settle().await, []);
     assert_eq!(process.vms(0), these(&[], &[]));
@@ -319,7 +319,7 @@ async fn document_21_section_14_a_move_converges_whatever_becomes_of_its_writes(
         let process = occupied(&[("node1", 1), ("node2", 1)], &["vm"]).await;
         moves(&process);
         process.world.server.fail(verb, &path(0), 1, fault);
-        process.look(0).await.unwrap_err();
+        process.reconcile(0).await.unwrap_err();
         process.settle().await;
         let moved = (on("node2"), these(&["vm"], &["vm on node2"]));
         assert_eq!((process.hosts(0), process.vms(0)), moved, "{verb} {fault:?}");
@@ -334,9 +334,9 @@ async fn document_21_section_14_a_process_that_ends_between_two_writes_is_contin
         let process = occupied(&[("node1", 1), ("node2", 1)], &["vm"]).await;
         moves(&process);
         process.world.server.stop_after(writes);
-        process.look(0).await.unwrap_err();
+        process.reconcile(0).await.unwrap_err();
         let next = restart(process);
-        next.look(0).await.unwrap();
+        next.reconcile(0).await.unwrap();
         assert_eq!(next.settle().await, []);
         assert_eq!((next.hosts(0), next.vms(0)), (on("node2"), these(&["vm"], &["vm on node2"])), "after {writes}");
         next.rests().await;
@@ -350,7 +350,7 @@ async fn a_restart_counts_the_absence_of_a_vm_anew() {
     process.settle().await;
     sleep(GRACE / 2).await;
     let next = restart(process);
-    assert_eq!(next.look(0).await.unwrap(), Next::After(GRACE));
+    assert_eq!(next.reconcile(0).await.unwrap(), Action::RequeueAfter(GRACE));
 }
 
 #[tokio::test(start_paused = true)]
@@ -360,6 +360,6 @@ async fn u36_vms_on_a_host_that_has_gone_stay_until_the_slot_loses_it() {
     assert_eq!(process.settle().await, []);
     assert_eq!(process.vms(0), these(&["vm"], &["vm on node1"]));
     sleep(GRACE).await;
-    process.look(0).await.unwrap();
+    process.reconcile(0).await.unwrap();
     assert_eq!(process.vms(0), these(&[], &[]));
 }

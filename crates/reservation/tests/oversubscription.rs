@@ -5,16 +5,19 @@ mod support;
 
 use std::{sync::Arc, time::Duration};
 
-use berth_cluster::{Class, Classified, Freezer, Next, ObjectKey, testing::failing};
+use berth_cluster::{
+    Action, Class, Classified, Freezer, ObjectKey, Reconciler as _, Requests,
+    testing::{failing, opened},
+};
 use berth_core::ClusterName;
 use berth_crds::{Hypervisor, Reservation, labels};
-use berth_reservation::oversubscription::{OversubscriptionController, OversubscriptionMetrics, Parts, Settings, wake};
+use berth_reservation::oversubscription::{OversubscriptionController, OversubscriptionMetrics, Parts, Settings};
 use berth_telemetry::{
     clock::{Clock, TokioClock},
     config::Freeze,
     metrics::Metrics,
 };
-use berth_testkit::{Fault, Queue, Verb, seeds};
+use berth_testkit::{Fault, Verb, next, seeds};
 use serde_json::json;
 use support::{Process, UUID, begin, name, path};
 use tokio::time::sleep;
@@ -26,9 +29,9 @@ const SETTINGS: Settings = Settings { grace: PATIENCE, interval: INTERVAL, evict
 /// The process of the slots with the check beside it.
 struct Hosts {
     process: Process,
-    controller: OversubscriptionController,
+    controller: Arc<OversubscriptionController>,
     metrics: Metrics,
-    queue: Queue,
+    queue: Requests<ObjectKey>,
 }
 
 /// Hosts that are ready, with room for so many slots each, and one slot for each of these hosts, in force.
@@ -40,13 +43,9 @@ async fn hosts(rooms: &[(&str, u64)], slots: &[&str], settings: Settings) -> Hos
     for (host, room) in rooms {
         world.server.create(&seeds::ready(seeds::host(host, *room), now)).unwrap();
     }
-    let queue = Queue::default();
-    let (woken, store) = (queue.clone(), world.stores.hypervisors.clone());
-    world.stores.hypervisors.on_change(move |change| woken.wake_all(wake::by_hypervisor(change, &store)));
-    let (woken, store) = (queue.clone(), world.stores.hypervisors.clone());
-    world.stores.reservations.on_change(move |change| woken.wake_all(wake::by_reservation(change, &store)));
+    let queue = opened();
     let metrics = Metrics::new(&[].into()).unwrap();
-    let controller = OversubscriptionController::new(Parts {
+    let controller = Arc::new(OversubscriptionController::new(Parts {
         reservations: world.writer(&world.stores.reservations),
         hypervisors: world.stores.hypervisors.clone(),
         view: world.scheduler.clone(),
@@ -55,7 +54,8 @@ async fn hosts(rooms: &[(&str, u64)], slots: &[&str], settings: Settings) -> Hos
         evictions: process.slots.evictions(),
         metrics: OversubscriptionMetrics::register(&metrics).unwrap(),
         settings,
-    });
+    }));
+    world.declare(&controller, &queue).unwrap();
     let hosts = Hosts { process, controller, metrics, queue };
     for (number, host) in (0..).zip(slots) {
         hosts.process.make(number, Some(host));
@@ -82,23 +82,23 @@ impl Hosts {
     }
 
     /// One look, after the news have arrived.
-    async fn look(&self, host: &str) -> Result<Next, berth_reservation::Error> {
+    async fn reconcile(&self, host: &str) -> Result<Action, berth_reservation::Error> {
         self.process.world.deliver().unwrap();
-        self.controller.look(Self::key(host)).await
+        self.controller.reconcile(Self::key(host)).await
     }
 
     /// Looks at everything that was woken.
     async fn settle(&self) {
         loop {
             assert_eq!(self.process.settle().await, []);
-            let Some(key) = self.queue.next() else { return };
-            self.controller.look(key).await.unwrap();
+            let Some(key) = next(&self.queue) else { return };
+            self.controller.reconcile(key).await.unwrap();
         }
     }
 
     fn woken(&self) -> Vec<String> {
         self.process.world.deliver().unwrap();
-        std::iter::from_fn(|| self.queue.next()).map(|key| key.name.to_string()).collect()
+        std::iter::from_fn(|| next(&self.queue)).map(|key| key.name.to_string()).collect()
     }
 
     /// The lines of the metrics, without their common beginning.
@@ -128,7 +128,7 @@ fn on(host: &str) -> (Option<String>, Option<String>) {
 async fn shrunk() -> Hosts {
     let hosts = hosts(&[("node1", 2), ("node2", 2)], &["node1", "node1"], SETTINGS).await;
     hosts.resize("node1", 1);
-    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(PATIENCE));
+    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(PATIENCE));
     hosts
 }
 
@@ -137,15 +137,15 @@ async fn document_21_section_10_after_the_grace_one_slot_leaves_a_host_that_has_
     let hosts = shrunk().await;
     assert_eq!(hosts.shown(), too_many(1));
     sleep(PATIENCE.saturating_sub(Duration::from_secs(1))).await;
-    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(Duration::from_secs(1)));
+    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(Duration::from_secs(1)));
     assert_eq!(hosts.writes(), [""; 0]);
     sleep(INTERVAL).await;
-    hosts.look("node1").await.unwrap();
+    hosts.reconcile("node1").await.unwrap();
     let evicted = format!("patch reservations/{}", name(0));
     assert_eq!(hosts.writes(), [evicted], "one patch; ties go by name");
     let counted = "_evicted_reservations_total{az=\"eu-test-1a\"} 1";
     assert_eq!(hosts.shown(), [counted], "the series goes with the excess");
-    hosts.process.look(0).await.unwrap();
+    hosts.process.reconcile(0).await.unwrap();
     let ready = hosts.process.ready(0);
     let text = "target host was cleared; pending re-placement: host node1 held 480Gi memory, 30 cores more than it has";
     assert_eq!((ready.reason.as_str(), ready.message.as_str()), ("PlacementRevoked", text));
@@ -158,9 +158,9 @@ async fn document_21_section_10_after_the_grace_one_slot_leaves_a_host_that_has_
 async fn section_15_no_12_as_many_slots_as_are_needed_leave_in_one_look() {
     let hosts = hosts(&[("node1", 4), ("node2", 4)], &["node1"; 4], SETTINGS).await;
     hosts.resize("node1", 1);
-    hosts.look("node1").await.unwrap();
+    hosts.reconcile("node1").await.unwrap();
     sleep(PATIENCE).await;
-    hosts.look("node1").await.unwrap();
+    hosts.reconcile("node1").await.unwrap();
     assert_eq!(hosts.writes().len(), 3);
     hosts.settle().await;
     let at = |host: &str| (0..4).filter(|number| hosts.process.hosts(*number) == on(host)).count();
@@ -172,11 +172,11 @@ async fn a_violation_that_is_over_by_itself_begins_a_new_grace_the_next_time() {
     let hosts = shrunk().await;
     sleep(PATIENCE.saturating_sub(INTERVAL)).await;
     hosts.resize("node1", 2);
-    assert_eq!(hosts.look("node1").await.unwrap(), Next::Done);
+    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::AwaitChange);
     assert_eq!(hosts.shown(), [""; 0]);
     sleep(INTERVAL).await;
     hosts.resize("node1", 1);
-    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(PATIENCE));
+    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(PATIENCE));
 }
 
 #[tokio::test(start_paused = true)]
@@ -184,12 +184,12 @@ async fn section_15_no_14_a_host_is_checked_once_per_interval_and_a_failed_read_
     let hosts = hosts(&[("node1", 2)], &["node1", "node1"], SETTINGS).await;
     let (store, home) = (hosts.process.world.stores.reservations.clone(), ClusterName::home());
     failing(&store, &home, Some("cut"));
-    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(INTERVAL));
+    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(INTERVAL));
     failing(&store, &home, None);
-    assert_eq!(hosts.look("node1").await.unwrap(), Next::Done);
+    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::AwaitChange);
     sleep(Duration::from_secs(10)).await;
     hosts.resize("node1", 1);
-    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(Duration::from_secs(20)));
+    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(Duration::from_secs(20)));
     assert_eq!(hosts.shown(), [""; 0], "not checked yet");
 }
 
@@ -204,9 +204,13 @@ async fn d5_nobody_is_evicted_on_a_partial_read() {
         };
         fail(Some("cut"));
         sleep(PATIENCE).await;
-        assert_eq!(hosts.look("node1").await.unwrap(), Next::After(INTERVAL), "{kind}");
+        assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(INTERVAL), "{kind}");
         fail(None);
-        assert_eq!(hosts.look("node1").await.unwrap(), Next::After(PATIENCE), "{kind}: nobody watched meanwhile");
+        assert_eq!(
+            hosts.reconcile("node1").await.unwrap(),
+            Action::RequeueAfter(PATIENCE),
+            "{kind}: nobody watched meanwhile"
+        );
         assert_eq!(hosts.writes(), [""; 0], "{kind}");
     }
 }
@@ -223,7 +227,7 @@ async fn d5_a_reservation_that_cannot_be_read_stops_the_hosts_that_it_names_and_
         let store = &hosts.process.world.stores.reservations;
         berth_cluster::testing::applied_raw(store, &ClusterName::home(), broken).unwrap();
         sleep(PATIENCE).await;
-        hosts.look("node1").await.unwrap();
+        hosts.reconcile("node1").await.unwrap();
         assert_eq!(hosts.writes().len(), writes, "it names {named}");
     }
 }
@@ -237,13 +241,13 @@ async fn section_15_no_14_a_host_that_is_not_ready_or_gone_shows_nothing_and_is_
     };
     sleep(PATIENCE).await;
     hosts.status("node1", &condition("False"));
-    assert_eq!((hosts.look("node1").await.unwrap(), hosts.shown()), (Next::Done, vec![]));
+    assert_eq!((hosts.reconcile("node1").await.unwrap(), hosts.shown()), (Action::AwaitChange, vec![]));
     sleep(INTERVAL).await;
     hosts.status("node1", &condition("True"));
-    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(PATIENCE), "the grace begins anew");
+    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(PATIENCE), "the grace begins anew");
     assert_eq!(hosts.shown(), too_many(1));
     hosts.process.world.server.delete::<Hypervisor>("node1").unwrap();
-    assert_eq!((hosts.look("node1").await.unwrap(), hosts.shown()), (Next::Done, vec![]));
+    assert_eq!((hosts.reconcile("node1").await.unwrap(), hosts.shown()), (Action::AwaitChange, vec![]));
     assert_eq!(hosts.writes(), [""; 0]);
 }
 
@@ -256,9 +260,9 @@ async fn section_14_a_vm_that_comes_into_the_slot_meanwhile_keeps_it() {
     hosts.process.world.server.before(Verb::Patch, &path(0), 1, move |server| {
         server.edit::<Reservation>(&name(0), &booked).unwrap();
     });
-    assert_eq!(hosts.look("node1").await.unwrap_err().class(), Class::Soon, "the precondition on the version");
+    assert_eq!(hosts.reconcile("node1").await.unwrap_err().class(), Class::Soon, "the precondition on the version");
     assert_eq!(hosts.process.slot(0).spec.target_host.as_deref(), Some("node1"));
-    hosts.look("node1").await.unwrap();
+    hosts.reconcile("node1").await.unwrap();
     hosts.settle().await;
     assert_eq!((hosts.process.hosts(0), hosts.process.hosts(1)), (on("node1"), on("node2")), "the empty one leaves");
 }
@@ -269,9 +273,9 @@ async fn an_eviction_of_unknown_outcome_is_looked_up_before_anybody_else_leaves(
         let hosts = shrunk().await;
         sleep(PATIENCE).await;
         hosts.process.world.server.fail(Verb::Patch, &path(0), 1, fault);
-        assert!(hosts.look("node1").await.is_err(), "{fault:?}");
+        assert!(hosts.reconcile("node1").await.is_err(), "{fault:?}");
         // Before the watch shows anything.
-        hosts.controller.look(Hosts::key("node1")).await.unwrap();
+        hosts.controller.reconcile(Hosts::key("node1")).await.unwrap();
         hosts.settle().await;
         assert_eq!((hosts.process.hosts(0), hosts.process.hosts(1)), (on("node2"), on("node1")), "{fault:?}");
         hosts.process.rests().await;
@@ -291,16 +295,16 @@ async fn section_15_no_12_slots_with_vms_stay_unless_the_setting_says_otherwise(
             "effectiveCapacity": { "memory": "300Gi", "cpu": "60" } } });
         hosts.status("node1", &runs);
         hosts.process.settle().await;
-        hosts.look("node1").await.unwrap();
+        hosts.reconcile("node1").await.unwrap();
         sleep(PATIENCE).await;
-        hosts.look("node1").await.unwrap();
+        hosts.reconcile("node1").await.unwrap();
         let data = hosts.process.slot(0).spec;
         let vms = data.committed_resource_reservation.unwrap().allocations.len();
         let expected = if evict_occupied { (None, 0) } else { (Some("node1"), 1) };
         assert_eq!((data.target_host.as_deref(), vms), expected);
         if !evict_occupied {
             assert!(!hosts.shown().is_empty(), "it stays over-booked, and that is shown");
-            assert_eq!(hosts.look("node1").await.unwrap(), Next::After(INTERVAL), "and looked at again");
+            assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(INTERVAL), "and looked at again");
         }
     }
 }
@@ -312,13 +316,13 @@ async fn u57_frozen_slots_stay_where_they_are_until_they_are_set_free() {
     commitment.metadata.annotations = Some([(labels::FREEZE.to_owned(), String::new())].into());
     hosts.process.world.server.create(&commitment).unwrap();
     sleep(PATIENCE).await;
-    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(PATIENCE), "nobody may leave");
+    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(PATIENCE), "nobody may leave");
     assert_eq!((hosts.writes(), hosts.shown()), (vec![], too_many(1)));
     let free = json!({ "metadata": { "annotations": { labels::FREEZE: null } } });
     let name = berth_crds::names::commitment(UUID);
     hosts.process.world.server.edit::<berth_crds::CommittedResource>(&name, &free).unwrap();
     sleep(PATIENCE).await;
-    hosts.look("node1").await.unwrap();
+    hosts.reconcile("node1").await.unwrap();
     assert_eq!(hosts.writes().len(), 1);
 }
 
@@ -326,13 +330,13 @@ async fn u57_frozen_slots_stay_where_they_are_until_they_are_set_free() {
 async fn d14_a_host_that_loses_nearly_everything_at_once_keeps_it_until_somebody_has_looked() {
     let hosts = hosts(&[("node1", 30), ("node2", 30)], &["node1"; 30], SETTINGS).await;
     hosts.resize("node1", 9);
-    hosts.look("node1").await.unwrap();
+    hosts.reconcile("node1").await.unwrap();
     sleep(PATIENCE).await;
-    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(INTERVAL));
+    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(INTERVAL));
     assert_eq!((hosts.writes(), hosts.shown()), (vec![], too_many(21)), "20 may be moved within 10 minutes");
     sleep(INTERVAL).await;
     hosts.resize("node1", 10);
-    hosts.look("node1").await.unwrap();
+    hosts.reconcile("node1").await.unwrap();
     assert_eq!(hosts.writes().len(), 20);
 }
 
@@ -340,9 +344,9 @@ async fn d14_a_host_that_loses_nearly_everything_at_once_keeps_it_until_somebody
 async fn without_eviction_hosts_are_only_counted() {
     let hosts = hosts(&[("node1", 2)], &["node1", "node1"], Settings { evict: false, ..SETTINGS }).await;
     hosts.resize("node1", 1);
-    hosts.look("node1").await.unwrap();
+    hosts.reconcile("node1").await.unwrap();
     sleep(PATIENCE).await;
-    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(PATIENCE));
+    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(PATIENCE));
     assert_eq!((hosts.shown(), hosts.writes()), (too_many(1), vec![]));
 }
 
@@ -351,11 +355,11 @@ async fn nobody_has_to_leave_for_a_slot_that_is_on_its_way_and_what_a_person_cle
     let hosts = shrunk().await;
     sleep(PATIENCE).await;
     hosts.process.send_to(0, "node2");
-    assert_eq!(hosts.look("node1").await.unwrap(), Next::After(INTERVAL));
+    assert_eq!(hosts.reconcile("node1").await.unwrap(), Action::RequeueAfter(INTERVAL));
     hosts.settle().await;
     assert_eq!((hosts.process.hosts(0), hosts.process.hosts(1)), (on("node2"), on("node1")));
     hosts.process.edit(0, &json!({ "spec": { "targetHost": null } }));
-    hosts.process.look(0).await.unwrap();
+    hosts.process.reconcile(0).await.unwrap();
     assert_eq!(hosts.process.ready(0).message, "target host was cleared; pending re-placement");
 }
 

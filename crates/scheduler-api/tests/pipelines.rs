@@ -6,7 +6,7 @@ mod support;
 
 use std::sync::Arc;
 
-use berth_cluster::{ControllerOptions, Fence, ObjectKey, Store, Wakeups, Writer, run};
+use berth_cluster::{Fence, Manager, Options, Queue, Requests, Store, Writer};
 use berth_core::ClusterName;
 use berth_crds::Pipeline;
 use berth_scheduler::{BuiltIn, Request, SchedulerError, Settings};
@@ -38,16 +38,11 @@ impl Process {
     fn lead(&self, fence: Fence) {
         let writer = Writer::new(self.store.clone(), self.scene.cluster.clone()).fenced(fence);
         let controller = Arc::new(PipelineController::new(writer, self.scene.clock.clone()));
-        let (queue, woken) = (Wakeups::new(), self.store.clone());
-        let waking = queue.clone();
-        self.store.on_change(move |change| PipelineController::wake(change).iter().for_each(|key| waking.wake(key)));
-        let look = move |key| {
-            let controller = controller.clone();
-            async move { controller.look(key).await }
-        };
-        let exists = move |key: &ObjectKey| woken.get(key).is_some();
-        let (stop, counted) = (self.scene.stop.clone(), self.scene.counted.controllers.clone());
-        tokio::spawn(run(ControllerOptions::new("pipeline"), queue, exists, stop, counted, look, None));
+        let mut manager = Manager::new(self.scene.counted.controllers.clone(), Queue::Kube);
+        manager.add(controller, Requests::closed(), Options::default());
+        for (_, work) in manager.leader_work(&self.scene.stop) {
+            tokio::spawn(work);
+        }
     }
 
     fn create(&self, name: &str, filters: &[&str]) {

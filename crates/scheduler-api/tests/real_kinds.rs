@@ -3,7 +3,9 @@
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use berth_cluster::{Cluster, ClusterMetrics, Events, ObjectKey, Routes, Store, Writer, feed_optional};
+use berth_cluster::{
+    Cluster, ClusterMetrics, Events, ObjectKey, Reconciler as _, Routes, Store, Writer, feed_optional,
+};
 use berth_control_plane::ControlPlane;
 use berth_core::{ClusterName, flavor::Flavor};
 use berth_crds::{History, Pipeline, generate};
@@ -98,7 +100,7 @@ async fn pipelines_and_histories_on_a_real_api_server() {
     assert!(row("good", "ready") && row("broken", "unknown"));
     let controller = PipelineController::new(Writer::new(store.clone(), cluster.clone()), clock.clone());
     for name in ["good", "broken"] {
-        controller.look(ObjectKey::new(ClusterName::home(), name)).await.unwrap();
+        controller.reconcile(ObjectKey::new(ClusterName::home(), name)).await.unwrap();
     }
     assert_eq!(conditions(&cluster, "good").await, ["Ready True", "AllStepsReady True", "AllStepsIndexed True"]);
     assert_eq!(conditions(&cluster, "broken").await, ["Ready False", "AllStepsReady False"]);

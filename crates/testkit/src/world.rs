@@ -1,19 +1,17 @@
-//! One operator without its controllers: stores, scheduler and wake-ups, wired as the binary wires them. It decides the
-//! order in which news arrive and keys are looked at, which is always the same; which event concerns which key, and what
-//! a look does, is for the tests and the controllers that they make.
+//! One operator without its controllers: stores, scheduler and requests, wired as the binary wires them. It decides the order
+//! in which changes arrive and keys are reconciled, which is always the same; the controllers are made by the tests, and
+//! declare themselves what they watch.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use berth_cluster::{
-    Brake, BrakeParts, ClusterMetrics, Clusters, Events, Freezer, Kind, ObjectKey, Store, Writer,
+    Brake, BrakeParts, ClusterMetrics, Clusters, Events, Freezer, Key, Kind, Manager, ObjectKey, Options, Queue,
+    Reconciler, Requests, Routes, Store, Writer, feed_hosts, feed_reservations,
     indexes::{CAPACITY_INDEXES, COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES},
-    testing::{applied, deleted, filled},
+    testing::{applied, deleted, filled, opened, take_smallest},
 };
 use berth_core::{ClusterName, SlotKey};
-use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Reservation, facts};
+use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation};
 use berth_scheduler::{BuiltIn, Scheduler, Settings, WakeSlots};
 use berth_telemetry::{
     clock::Clock,
@@ -38,36 +36,11 @@ pub struct Stores {
     pub knowledges: Store<Knowledge>,
     /// How many cores the groups have in the zones.
     pub capacities: Store<FlavorGroupCapacity>,
+    /// Pipelines, of which there are none.
+    pub pipelines: Store<Pipeline>,
 }
 
-/// The keys that are to be looked at, each once, taken in their order.
-#[derive(Clone, Default)]
-pub struct Queue {
-    keys: Arc<Mutex<BTreeSet<ObjectKey>>>,
-}
-
-impl Queue {
-    /// Asks for a look.
-    pub fn wake(&self, key: ObjectKey) {
-        self.lock().insert(key);
-    }
-
-    /// Asks for a look at each of them.
-    pub fn wake_all(&self, keys: impl IntoIterator<Item = ObjectKey>) {
-        self.lock().extend(keys);
-    }
-
-    /// The next key.
-    pub fn next(&self) -> Option<ObjectKey> {
-        self.lock().pop_first()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<ObjectKey>> {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Asks for looks at these objects.
+/// Enqueues these objects.
 pub type WakeKeys = Arc<dyn Fn(&[ObjectKey]) + Send + Sync>;
 
 /// What one process has in memory. Clones share it.
@@ -81,16 +54,16 @@ pub struct World {
     pub stores: Stores,
     /// The scheduler.
     pub scheduler: Arc<BuiltIn>,
-    /// Commitments to look at.
-    pub commitments: Queue,
-    /// Slots to look at.
-    pub slots: Queue,
+    /// Requests of the controller of commitments.
+    pub commitments: Requests<ObjectKey>,
+    /// Requests of the controller of slots.
+    pub slots: Requests<ObjectKey>,
     /// The resourceVersion up to which the stores know everything.
     known: Arc<Mutex<u64>>,
 }
 
 impl World {
-    /// A process that has just begun and knows nothing yet: register listeners with the stores, then [`Self::list`].
+    /// A process that has just begun and knows nothing yet: [`Self::declare`] its controllers, then [`Self::list`].
     pub fn new(server: &Server) -> Self {
         let home = ClusterName::home();
         let stores = Stores {
@@ -99,18 +72,28 @@ impl World {
             hypervisors: filled(HYPERVISOR_INDEXES, &home, []),
             knowledges: filled(&[], &home, []),
             capacities: filled(CAPACITY_INDEXES, &home, []),
+            pipelines: filled(&[], &home, []),
         };
         let world = Self {
             server: server.clone(),
             clusters: server.cluster().into(),
             stores,
             scheduler: Arc::new(BuiltIn::new(Settings::default())),
-            commitments: Queue::default(),
-            slots: Queue::default(),
+            commitments: opened(),
+            slots: opened(),
             known: Arc::default(),
         };
-        world.inform();
+        world.feed_view();
         world
+    }
+
+    /// Adds a controller as the binary does; its watches enqueue in `requests`. The test reconciles by hand, with
+    /// [`next`].
+    pub fn declare<R: Reconciler>(&self, reconciler: &Arc<R>, requests: &Requests<R::Key>) -> Result<(), MetricsError> {
+        let counted = ClusterMetrics::register(&Metrics::new(&[].into())?)?.controllers;
+        let mut manager = Manager::new(counted, Queue::Kube);
+        manager.add(reconciler.clone(), requests.clone(), Options::default());
+        Ok(())
     }
 
     /// Feeds the stores with everything that there is.
@@ -160,10 +143,10 @@ impl World {
         Freezer::new(config::Freeze::default(), stores.commitments.clone(), stores.reservations.clone())
     }
 
-    /// Asks for looks at commitments.
+    /// Enqueues commitments.
     pub fn wake_commitments(&self) -> WakeKeys {
-        let queue = self.commitments.clone();
-        Arc::new(move |keys: &[ObjectKey]| queue.wake_all(keys.iter().cloned()))
+        let requests = self.commitments.clone();
+        Arc::new(move |keys: &[ObjectKey]| requests.add(keys.iter().cloned()))
     }
 
     /// A writer whose answers go to `store`.
@@ -171,23 +154,20 @@ impl World {
         Writer::new(store.clone(), self.clusters.clone())
     }
 
-    /// Wakes slots that a host was found for.
+    /// Enqueues slots that a host was found for.
     pub fn wake_slots(&self) -> WakeSlots {
-        let queue = self.slots.clone();
-        Arc::new(move |slots: &[SlotKey]| wake(&queue, slots))
+        let requests = self.slots.clone();
+        Arc::new(move |slots: &[SlotKey]| enqueue(&requests, slots))
     }
 
-    /// The scheduler hears of every change before anybody else.
-    fn inform(&self) {
-        let (brain, queue) = (self.scheduler.clone(), self.slots.clone());
-        self.stores.hypervisors.on_change(move |change| {
-            let host = change.new.as_ref().map(|host| facts::host(&change.key.cluster, host));
-            wake(&queue, &brain.host_changed(&(&*change.key.name).into(), host));
+    fn feed_view(&self) {
+        let (view, slots) = (self.scheduler.clone(), self.slots.clone());
+        feed_hosts(&self.stores.hypervisors, &Routes::home_only(), move |name, host| {
+            enqueue(&slots, &view.host_changed(name, host));
         });
-        let (brain, queue) = (self.scheduler.clone(), self.slots.clone());
-        self.stores.reservations.on_change(move |change| {
-            let reservation = change.new.as_ref().map(|object| facts::reservation(&change.key.cluster, object));
-            wake(&queue, &brain.reservation_changed(&slot_key(&change.key), reservation));
+        let (view, slots) = (self.scheduler.clone(), self.slots.clone());
+        feed_reservations(&self.stores.reservations, move |key, reservation| {
+            enqueue(&slots, &view.reservation_changed(key, reservation));
         });
     }
 
@@ -195,8 +175,8 @@ impl World {
     /// does.
     pub fn end_settled_doubts(&self) {
         let doubts = self.stores.reservations.doubts();
-        for slot in self.scheduler.doubts().into_iter().filter(|slot| !doubts.contains(&object_key(slot))) {
-            wake(&self.slots, &self.scheduler.settled(&slot));
+        for slot in self.scheduler.doubts().into_iter().filter(|slot| !doubts.contains(&ObjectKey::from(slot))) {
+            enqueue(&self.slots, &self.scheduler.settled(&slot));
         }
     }
 
@@ -218,14 +198,11 @@ fn tell<K: Kind>(store: &Store<K>, event: &Event) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn wake(queue: &Queue, slots: &[SlotKey]) {
-    queue.wake_all(slots.iter().map(object_key));
+fn enqueue(requests: &Requests<ObjectKey>, slots: &[SlotKey]) {
+    requests.add(slots.iter().map(ObjectKey::from));
 }
 
-fn slot_key(key: &ObjectKey) -> SlotKey {
-    SlotKey::new(key.cluster.clone(), &*key.name)
-}
-
-fn object_key(key: &SlotKey) -> ObjectKey {
-    ObjectKey::new(key.cluster.clone(), key.name.as_str())
+/// The next key that is to be reconciled: always the smallest, so that every run of a test is the same.
+pub fn next<K: Key>(requests: &Requests<K>) -> Option<K> {
+    take_smallest(requests)
 }

@@ -1,20 +1,20 @@
-//! The controllers of commitments and of slots, with everything that they need, and the order in which their keys wait.
+//! The controllers, with everything that they need: how they are made, and which of them run.
 
-use std::{collections::BTreeSet, error::Error, future::Future, pin::Pin, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc};
 
+use super::{Memory, OperatorMetrics, Queues, relief};
 use berth_cluster::{
-    Brake, BrakeParts, Classified, Clusters, ControllerOptions, Events, Fence, FlavorGroupsCache, Freezer, Kind, Next,
-    ObjectKey, Pick, Routes, Store, Wakeups, Writer, run,
+    Brake, BrakeParts, Clusters, Events, Fence, FlavorGroupsCache, Freezer, Kind, Manager, ObjectKey, Options,
+    Requests, Routes, Store, Writer,
 };
 use berth_committed_resource::{
     CommittedResourceController, CoresBook, Delays, Limits, Pace, Settings,
     orphans::{self, OrphanController, OrphanParts},
 };
 use berth_core::SlotKey;
-use berth_crds::{CommittedResource, Reservation};
 use berth_reservation::{
     Parts, ReservationController,
-    in_flight::{self, InFlightController, NoVmSizes},
+    in_flight::{InFlightController, NoVmSizes},
     oversubscription::OversubscriptionController,
 };
 use berth_scheduler::{NoDomainNames, PipelineChoice, WakeSlots};
@@ -24,13 +24,6 @@ use berth_telemetry::{
     config::{Configuration, Controller},
     ids::FreshIds,
 };
-use futures::FutureExt;
-use tokio_util::sync::CancellationToken;
-
-use super::{Memory, OperatorMetrics, events::wake_all, relief};
-
-/// A name, and work that ends at the end of the process.
-pub type Work = (&'static str, Pin<Box<dyn Future<Output = ()> + Send>>);
 
 /// What the controllers need besides the memory.
 pub struct Environment<'a> {
@@ -52,14 +45,6 @@ pub struct Environment<'a> {
     pub ids: FreshIds,
     /// What is counted.
     pub metrics: &'a OperatorMetrics,
-}
-
-/// In which order keys are looked at.
-pub enum Order {
-    /// First come, first served.
-    AsTheyCome,
-    /// As somebody picks, for each controller: for simulations.
-    Picked(Box<dyn FnMut() -> Pick + Send>),
 }
 
 /// The controllers. Clones share them.
@@ -102,158 +87,23 @@ impl Controllers {
         &self.slots
     }
 
-    /// The work of those that are enabled, until `stop`. To be begun when the stores have synced.
-    pub fn work(
-        &self,
-        memory: &Memory,
-        metrics: &OperatorMetrics,
-        stop: &CancellationToken,
-        order: Order,
-    ) -> Vec<Work> {
-        let mut queueing = Queueing { metrics, stop, order };
-        let mut work = Vec::new();
+    /// Adds those that are enabled: another controller is one line here.
+    pub fn add_to(&self, manager: &mut Manager, Queues { commitments, slots }: &Queues) {
+        let options = Options::default;
         if self.enabled.contains(&Controller::CommittedResources) {
-            work.extend(self.of_commitments(memory, &mut queueing));
-            work.extend(self.of_hosts(memory, &mut queueing));
+            manager.add(self.commitments.clone(), commitments.clone(), options());
+            manager.add(self.slots.clone(), slots.clone(), options());
+            manager.add(self.orphans.clone(), Requests::closed(), options());
+            if let Some(oversubscription) = &self.oversubscription {
+                manager.add(oversubscription.clone(), Requests::closed(), options());
+            }
         }
         if self.enabled.contains(&Controller::InFlight) {
-            work.push(self.of_in_flight(memory, &mut queueing));
+            manager.add(self.in_flight.clone(), Requests::closed(), options());
         }
         if self.enabled.contains(&Controller::NovaPipelines) {
-            work.push(self.of_pipelines(memory, &mut queueing));
+            manager.add(self.pipelines.clone(), Requests::closed(), options());
         }
-        work
-    }
-
-    fn of_commitments(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> [Work; 3] {
-        let controller = self.commitments.clone();
-        let look = move |key| {
-            let controller = controller.clone();
-            async move { controller.look(key).await }
-        };
-        let commitments = queueing.queue("committed-resource", &queues.commitments, &stores.commitments, look);
-        let controller = self.slots.clone();
-        let look = move |key| {
-            let controller = controller.clone();
-            async move { controller.look(key).await }
-        };
-        let slots = queueing.queue("commitment-reservation", &queues.slots, &stores.reservations, look);
-        let controller = self.orphans.clone();
-        let look = move |key| {
-            let controller = controller.clone();
-            async move { controller.look(key).await }
-        };
-        let first = first_orphans(stores.reservations.clone(), stores.commitments.clone());
-        let orphans = queueing.queue_from("orphaned-slots", &queues.orphans, &stores.reservations, first, look);
-        [
-            ("the controller of commitments", commitments),
-            ("the controller of slots", slots),
-            ("the controller of orphaned slots", orphans),
-        ]
-    }
-
-    fn of_hosts(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> Option<Work> {
-        let controller = self.oversubscription.clone()?;
-        let look = move |key| {
-            let controller = controller.clone();
-            async move { controller.look(key).await }
-        };
-        let hosts = queueing.queue("host-oversubscription", &queues.hosts, &stores.hypervisors, look);
-        Some(("the controller of over-booked hosts", hosts))
-    }
-
-    fn of_in_flight(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> Work {
-        let controller = self.in_flight.clone();
-        let look = move |key| {
-            let controller = controller.clone();
-            async move { controller.look(key).await }
-        };
-        let (name, known) = ("inflight-reservation-controller", stores.reservations.clone());
-        let first = move || in_flight::wake::all(&known);
-        let flights = queueing.queue_from(name, &queues.in_flight, &stores.reservations, first, look);
-        ("the controller of in-flight reservations", flights)
-    }
-
-    fn of_pipelines(&self, Memory { stores, queues, .. }: &Memory, queueing: &mut Queueing<'_>) -> Work {
-        let controller = self.pipelines.clone();
-        let look = move |key| {
-            let controller = controller.clone();
-            async move { controller.look(key).await }
-        };
-        let pipelines = queueing.queue("nova-pipeline", &queues.pipelines, &stores.pipelines, look);
-        ("the controller of pipelines", pipelines)
-    }
-}
-
-struct Queueing<'a> {
-    metrics: &'a OperatorMetrics,
-    stop: &'a CancellationToken,
-    order: Order,
-}
-
-impl Queueing<'_> {
-    /// A queue that begins with everything that there is.
-    fn queue<K: Kind, E, F, R>(
-        &mut self,
-        name: &'static str,
-        wakeups: &Arc<Wakeups>,
-        store: &Store<K>,
-        look: F,
-    ) -> Pin<Box<dyn Future<Output = ()> + Send>>
-    where
-        F: Fn(ObjectKey) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<Next, E>> + Send + 'static,
-        E: Classified + Error + Send + 'static,
-    {
-        let all = store.clone();
-        self.queue_from(name, wakeups, store, move || everything(&all), look)
-    }
-
-    /// One that begins with `first`, for a controller that has nothing to do with the rest.
-    fn queue_from<K: Kind, E, F, R, I: IntoIterator<Item = ObjectKey>>(
-        &mut self,
-        name: &'static str,
-        wakeups: &Arc<Wakeups>,
-        store: &Store<K>,
-        first: impl FnOnce() -> I + Send + 'static,
-        look: F,
-    ) -> Pin<Box<dyn Future<Output = ()> + Send>>
-    where
-        F: Fn(ObjectKey) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<Next, E>> + Send + 'static,
-        E: Classified + Error + Send + 'static,
-    {
-        let (known, options) = (store.clone(), ControllerOptions::new(name));
-        let exists = move |key: &ObjectKey| known.get(key).is_some();
-        let (stop, counted) = (self.stop.clone(), self.metrics.cluster.controllers.clone());
-        let opened = wakeups.clone();
-        let begin = async move {
-            opened.open();
-            wake_all(&opened, first());
-        };
-        let wakeups = wakeups.clone();
-        let pick = match &mut self.order {
-            Order::AsTheyCome => None,
-            Order::Picked(pick) => Some(pick()),
-        };
-        Box::pin(begin.then(|()| run(options, wakeups, exists, stop, counted, look, pick)))
-    }
-}
-
-fn everything<K: Kind>(store: &Store<K>) -> Vec<ObjectKey> {
-    let malformed = store.malformed().into_iter().map(|malformed| malformed.key);
-    store.all().into_iter().map(|entry| entry.key).chain(malformed).collect()
-}
-
-/// Slots that are orphans, and those that were and may still say so.
-fn first_orphans(
-    reservations: Store<Reservation>,
-    commitments: Store<CommittedResource>,
-) -> impl FnOnce() -> BTreeSet<ObjectKey> + Send + 'static {
-    move || {
-        let mut keys = orphans::wake::all(&reservations, &commitments);
-        keys.extend(berth_reservation::wake::braked(&reservations));
-        keys
     }
 }
 
@@ -268,6 +118,7 @@ fn commitments(
         commitments: environment.writer(&stores.commitments),
         reservations: environment.writer(&stores.reservations),
         hypervisors: stores.hypervisors.clone(),
+        pipelines: stores.pipelines.clone(),
         routes: environment.routes.clone(),
         flavor_groups,
         freezer: freezer(memory, environment),
@@ -287,7 +138,7 @@ fn commitments(
 
 fn cores(memory: &Memory, environment: &Environment<'_>) -> Arc<CoresBook> {
     let (stores, queues) = (&memory.stores, memory.queues.clone());
-    let wake = Arc::new(move |keys: &[ObjectKey]| queues.wake_commitments(keys));
+    let wake = Arc::new(move |keys: &[ObjectKey]| queues.enqueue_commitments(keys));
     let (commitments, routes) = (stores.commitments.clone(), environment.routes.clone());
     let freezer = freezer(memory, environment);
     Arc::new(CoresBook::new(commitments, stores.capacities.clone(), routes, freezer, wake))
@@ -304,6 +155,7 @@ fn slots(
         reservations: environment.writer(&stores.reservations),
         commitments: stores.commitments.clone(),
         hypervisors: stores.hypervisors.clone(),
+        pipelines: stores.pipelines.clone(),
         routes: environment.routes.clone(),
         flavor_groups,
         freezer: freezer(memory, environment),
@@ -329,6 +181,7 @@ fn orphaned(memory: &Memory, environment: &Environment<'_>, brake: Brake) -> Orp
     OrphanController::new(OrphanParts {
         reservations: environment.writer(&memory.stores.reservations),
         commitments: memory.stores.commitments.clone(),
+        knowledges: memory.stores.knowledges.clone(),
         routes: environment.routes.clone(),
         freezer: freezer(memory, environment),
         brake,
@@ -363,7 +216,7 @@ impl Environment<'_> {
 
 fn wake_slots(memory: &Memory) -> WakeSlots {
     let queues = memory.queues.clone();
-    Arc::new(move |slots: &[SlotKey]| queues.wake_slots(slots))
+    Arc::new(move |slots: &[SlotKey]| queues.enqueue_slots(slots))
 }
 
 fn pipelines(configuration: &Configuration) -> PipelineChoice {

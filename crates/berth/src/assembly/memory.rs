@@ -1,9 +1,10 @@
-//! What one process knows: the stores, the scheduler with its capacity view, and the keys that wait for a look.
+//! What one process knows: the stores, and the scheduler with its capacity view.
 
 use std::{collections::BTreeSet, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use berth_cluster::{
-    Cluster, Clusters, Kind, RouteError, Routes, Store, StoreMetrics, feed, feed_optional, indexes, watch_conflicts,
+    Cluster, Clusters, Kind, Manager, RouteError, Routes, Scope, Store, StoreMetrics, Work, feed, feed_optional,
+    indexes, watch_conflicts,
 };
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation};
@@ -15,8 +16,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    controllers::Work,
-    events::{Queues, Stores, connect},
+    events::{Queues, Stores, feed_view},
     metrics::OperatorMetrics,
     upkeep::{Upkeep, follows},
 };
@@ -43,7 +43,7 @@ pub struct Memory {
     pub stores: Stores,
     /// What the hosts have free, what is promised, and who waits.
     pub scheduler: Arc<BuiltIn>,
-    /// The keys that wait for a look.
+    /// What others than watches enqueue.
     pub queues: Queues,
     /// What gives the scheduler its pipelines.
     pub pipelines: PipelineLoader,
@@ -64,18 +64,34 @@ impl Memory {
         let scheduler = Arc::new(BuiltIn::new(scheduler));
         let pipelines = PipelineLoader::new(&stores.pipelines, pipelines, scheduler.clone());
         let memory = Self { stores, scheduler, queues: Queues::closed(), pipelines, began: Instant::now() };
-        connect(&memory.stores, &memory.scheduler, &memory.queues, routes);
+        feed_view(&memory.stores, &memory.scheduler, &memory.queues, routes);
         memory
     }
 
-    /// The watches that fill the stores, one per kind and cluster, and the upkeep of the scheduler, which does not offer
+    /// Adds the watches that fill the stores, one per kind and cluster, and the upkeep of the scheduler, which does not offer
     /// hosts of a cluster that could not be followed for `stale_after`. A kind that no cluster serves is an error.
-    pub fn work(
+    pub fn add_to(
         &self,
+        manager: &mut Manager,
         clusters: &Clusters,
         routes: &Routes,
         metrics: &OperatorMetrics,
         stale_after: Duration,
+        stop: &CancellationToken,
+    ) -> Result<(), RouteError> {
+        for (name, watch) in self.watches(clusters, routes, metrics, stop)? {
+            manager.add_source(name, Scope::EveryReplica, watch);
+        }
+        let upkeep = Upkeep { memory: self.clone(), stale_after, metrics: metrics.upkeep.clone() };
+        manager.add_source("the upkeep of the scheduler", Scope::EveryReplica, upkeep.work(stop.clone()));
+        Ok(())
+    }
+
+    fn watches(
+        &self,
+        clusters: &Clusters,
+        routes: &Routes,
+        metrics: &OperatorMetrics,
         stop: &CancellationToken,
     ) -> Result<Vec<Work>, RouteError> {
         let Stores { commitments, reservations, hypervisors, knowledges, capacities, .. } = &self.stores;
@@ -91,8 +107,6 @@ impl Memory {
         // Where no cluster is named for it, commitments of cores wait and say so; nobody else needs it.
         work.extend(feeding.all::<FlavorGroupCapacity>("the watch of capacities", capacities).unwrap_or_default());
         work.extend(feeding.pipelines(&self.stores.pipelines, self.pipelines.follows_objects()));
-        let upkeep = Upkeep { memory: self.clone(), stale_after, metrics: metrics.upkeep.clone() };
-        work.push(("the upkeep of the scheduler", Box::pin(upkeep.work(stop.clone()))));
         Ok(work)
     }
 
@@ -184,7 +198,7 @@ impl Feeding<'_> {
     fn all<K: Kind>(&self, name: &'static str, store: &Store<K>) -> Result<Vec<Work>, RouteError> {
         let serving = self.routes.clusters::<K>()?;
         let clusters = serving.iter().filter_map(|cluster| self.clusters.get(cluster));
-        Ok(clusters.map(|cluster| (name, self.one(store, cluster))).collect())
+        Ok(clusters.map(|cluster| (name.into(), self.one(store, cluster))).collect())
     }
 
     /// Pipelines live in the home cluster, if they are to be followed and the kind is served there.
@@ -192,7 +206,7 @@ impl Feeding<'_> {
         let serving = self.routes.clusters::<Pipeline>().ok().filter(|_| wanted)?;
         let home = serving.contains(&ClusterName::home()).then(|| self.clusters.home().clone())?;
         let work = feed_optional(store.clone(), home, self.stop.clone(), self.metrics.clone());
-        Some(("the watch of pipelines", Box::pin(work)))
+        Some(("the watch of pipelines".into(), Box::pin(work)))
     }
 
     fn one<K: Kind>(&self, store: &Store<K>, cluster: &Cluster) -> Pin<Box<dyn Future<Output = ()> + Send>> {

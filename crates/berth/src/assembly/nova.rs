@@ -6,17 +6,16 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use berth_cluster::{FlavorGroupsCache, Leadership, Store};
+use berth_cluster::{FlavorGroupsCache, Leadership, Manager, Scope, Store};
 use berth_scheduler::{BuiltIn, Request};
 use berth_scheduler_api::{
     Backend, GuestLookup, Outcome, Role,
     history::{Histories, HistoryParts},
     tracking::{BookingParts, Bookings, Guests},
 };
-use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
-use super::{Environment, Memory, controllers::Work};
+use super::{Environment, Memory};
 
 /// Whether this process decides at the moment. Clones see the same.
 #[derive(Clone)]
@@ -66,13 +65,14 @@ pub struct Nova {
 }
 
 impl Nova {
-    /// The backend of the API, and the work that goes with it, until `stop`.
+    /// The backend of the API. The work that goes with it, until `stop`, is added to the manager.
     pub fn new(
         memory: &Memory,
         environment: &Environment<'_>,
         deciding: Deciding,
+        manager: &mut Manager,
         stop: &CancellationToken,
-    ) -> (Self, Vec<Work>) {
+    ) -> Self {
         let (bookings, entering) = Bookings::new(booking_parts(memory, environment), stop.clone());
         let (histories, remembering) = Histories::new(history_parts(memory, environment), stop.clone());
         let guests = Guests {
@@ -81,10 +81,9 @@ impl Nova {
             commitments: memory.stores.commitments.clone(),
             clock: environment.clock.clone(),
         };
-        let nova = Self { memory: memory.clone(), deciding, guests, bookings, histories };
-        let work: Vec<Work> =
-            vec![("the writer of bookings", entering.boxed()), ("the writer of histories", remembering.boxed())];
-        (nova, work)
+        manager.add_source("the writer of bookings", Scope::EveryReplica, entering);
+        manager.add_source("the writer of histories", Scope::EveryReplica, remembering);
+        Self { memory: memory.clone(), deciding, guests, bookings, histories }
     }
 }
 
@@ -133,7 +132,7 @@ impl Backend for Nova {
 
     fn decided(&self, outcome: Outcome) {
         if let Ok(answer) = &outcome.result {
-            self.memory.queues.wake_slots(&answer.woken);
+            self.memory.queues.enqueue_slots(&answer.woken);
             answer.booking.iter().for_each(|booking| self.bookings.take(booking));
         }
         self.histories.take(&outcome);

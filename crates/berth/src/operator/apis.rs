@@ -3,7 +3,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use berth_cluster::home_server;
+use berth_cluster::{Manager, home_server};
 use berth_http::{Address, Component, Limits, Readiness, Server, answer, base_url};
 use berth_scheduler_api::{
     Chosen, External, Forward, is_loopback_own,
@@ -75,13 +75,11 @@ impl Apis {
         memory: &Memory,
         environment: &Environment<'_>,
         deciding: &Deciding,
+        manager: &mut Manager,
         parts: &Parts,
     ) -> Result<(), Error> {
         let Some((address, listener, component)) = self.open else { return Ok(()) };
-        let (nova, work) = Nova::new(memory, environment, deciding.clone(), &parts.stop);
-        for (name, work) in work {
-            parts.spawn_endless(name, work);
-        }
+        let nova = Nova::new(memory, environment, deciding.clone(), manager, &parts.stop);
         let keys = &environment.configuration.scheduler;
         let forward = Forward::new(deciding.me()).map_err(|source| Error::Client { source: source.into() })?;
         let surroundings = Surroundings::since(memory.began());

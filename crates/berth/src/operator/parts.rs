@@ -1,7 +1,7 @@
 //! The tasks of the process. It decides that none may end before `stop`, also not by a panic, and how long they may take
 //! to end after it.
 
-use std::{future::Future, time::Duration};
+use std::{borrow::Cow, future::Future, time::Duration};
 
 use tokio::{sync::mpsc, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -38,10 +38,10 @@ impl Parts {
     /// Starts a task whose error ends the process.
     pub(super) fn spawn<E: Into<Error> + Send>(
         &self,
-        name: &'static str,
+        name: impl Into<Cow<'static, str>>,
         work: impl Future<Output = Result<(), E>> + Send + 'static,
     ) {
-        let mut last_words = LastWords { error: Some(Error::Ended { part: name }), ended: self.ended.clone() };
+        let mut last_words = LastWords { error: Some(Error::Ended { part: name.into() }), ended: self.ended.clone() };
         self.running.spawn(async move {
             let last_words = &mut last_words;
             if let Err(error) = work.await {
@@ -51,7 +51,11 @@ impl Parts {
     }
 
     /// Work that has no error, only an end.
-    pub(super) fn spawn_endless(&self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
+    pub(super) fn spawn_endless(
+        &self,
+        name: impl Into<Cow<'static, str>>,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) {
         self.spawn(name, async move {
             work.await;
             Ok::<(), Error>(())
@@ -117,7 +121,7 @@ mod tests {
             "the one that panics has ended; the process stops so that it is started again"
         );
         let (parts, mut ends) = Parts::new(CancellationToken::new());
-        parts.spawn("the one that fails", async { Err(Error::Ended { part: "something in it" }) });
+        parts.spawn("the one that fails", async { Err(Error::Ended { part: "something in it".into() }) });
         assert!(ends.first().await.to_string().starts_with("something in it has ended"));
     }
 

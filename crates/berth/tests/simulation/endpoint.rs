@@ -15,7 +15,8 @@ use axum::{
     http::{HeaderMap, Request, StatusCode},
     response::Response,
 };
-use berth::assembly::{Deciding, Environment, Memory, Nova, Work};
+use berth::assembly::{Deciding, Environment, Memory, Nova};
+use berth_cluster::Manager;
 use berth_scheduler::{Booking, BuiltIn};
 use berth_scheduler_api::{
     Backend, GuestLookup, Outcome, Role,
@@ -115,21 +116,22 @@ impl Forwarder for Network {
     }
 }
 
-/// The endpoint of a process, as the binary wires it, and the work that goes with it.
+/// The endpoint of a process, as the binary wires it. The work that goes with it is added to the manager.
 pub fn endpoint(
     memory: &Memory,
     environment: &Environment<'_>,
     deciding: &Deciding,
     network: &Network,
     chance: Random,
+    manager: &mut Manager,
     stop: &CancellationToken,
-) -> (Router, Vec<Work>) {
-    let (nova, work) = Nova::new(memory, environment, deciding.clone(), stop);
+) -> Router {
+    let nova = Nova::new(memory, environment, deciding.clone(), manager, stop);
     let (chance, surroundings) = (Mutex::new(chance), Surroundings::since(memory.began()));
     let surroundings = Surroundings { chance: Arc::new(move || chance.lock().unwrap().draw()), ..surroundings };
     let noted = Noted { nova, network: network.clone() };
     let api = Api::new(noted, network.clone(), surroundings, ApiLimits::default(), environment.metrics.api.clone());
-    (router(Arc::new(api)), work)
+    router(Arc::new(api))
 }
 
 /// The backend of the binary, whose bookings are noted for the laws about them.

@@ -189,10 +189,11 @@ fn d10_a_write_beside_the_lease_is_noticed() {
     assert_eq!(broken(&[renewed, write("11.0", "b")]), 1, "another one leads");
 }
 
+/// On kube-runtime's `Controller`, whose order a seed does not decide: what must be true is, and calls may differ.
 #[test]
-fn as_shipped_first_come_first_served_it_lives_as_well() {
+fn with_the_queue_of_production_it_lives_as_well() {
     let mut hit = BTreeMap::new();
-    for seed in 0..5 {
+    for seed in 0..20 {
         alone(async {
             let mut world = plagued(World::two_clusters(seed), seed);
             let process = world.start_as_shipped("one");

@@ -9,8 +9,8 @@ use std::{
     time::Duration,
 };
 
-use berth::assembly::{Controllers, Deciding, Environment, Memory, MemorySettings, OperatorMetrics, Order, Work};
-use berth_cluster::{Candidate, Clusters, Election, Events, Fence, Leadership, Pick, Routes};
+use berth::assembly::{Controllers, Deciding, Environment, Memory, MemorySettings, OperatorMetrics};
+use berth_cluster::{Candidate, Clusters, Election, Events, Fence, Leadership, Manager, Pick, Queue, Routes, Work};
 use berth_committed_resource::CoresBook;
 use berth_core::{ClusterName, HostName};
 use berth_scheduler::BuiltIn;
@@ -36,7 +36,7 @@ pub struct Start<'a> {
     pub routes: &'a Routes,
     pub configuration: &'a Configuration,
     pub clock: Arc<dyn Clock>,
-    /// The order of its looks; none for the one in which keys come.
+    /// The order of its reconciliations; none for the queue of production.
     pub order: Option<Random>,
     /// It leads only when it has won the lease.
     pub elected: bool,
@@ -73,7 +73,11 @@ impl Process {
         let metrics = OperatorMetrics::register(&registry, &memory).unwrap();
         let (gate, stop, mut tasks) = (Gate::default(), CancellationToken::new(), JoinSet::new());
         let stale_after = configuration.scheduler.stale_after;
-        for (_, work) in memory.work(&clusters, routes, &metrics, stale_after, &stop).unwrap() {
+        let runs = gate.clone();
+        let mut manager = Manager::new(metrics.cluster.controllers.clone(), ordered(order))
+            .with_around(Arc::new(move |run| Box::pin(runs.through(run))));
+        memory.add_to(&mut manager, &clusters, routes, &metrics, stale_after, &stop).unwrap();
+        for (_, work) in manager.replica_work() {
             tasks.spawn(gate.through(work));
         }
         let leadership = elected.then(|| {
@@ -99,13 +103,14 @@ impl Process {
             metrics: &metrics,
         };
         let controllers = Controllers::new(&memory, &environment);
-        let work = controllers.work(&memory, &metrics, &stop, ordered(order));
+        controllers.add_to(&mut manager, &memory.queues);
         let cores = controllers.commitments().cores.clone();
         let deciding = Deciding::new(leadership.clone(), who);
-        let (router, nova) = endpoint(&memory, &environment, &deciding, network, chance, &stop);
-        for (_, work) in nova {
+        let router = endpoint(&memory, &environment, &deciding, network, chance, &mut manager, &stop);
+        for (_, work) in manager.replica_work() {
             tasks.spawn(gate.through(work));
         }
+        let work = manager.leader_work(&stop);
         let endpoint = network.open(&address, router, &gate);
         let brain = memory.scheduler.clone();
         let (known, (end, ended)) = (memory, watch::channel(false));
@@ -196,9 +201,9 @@ async fn lead(
     }
 }
 
-fn ordered(random: Option<Random>) -> Order {
-    let Some(mut random) = random else { return Order::AsTheyCome };
-    Order::Picked(Box::new(move || {
+fn ordered(random: Option<Random>) -> Queue {
+    let Some(mut random) = random else { return Queue::Kube };
+    Queue::Seeded(Box::new(move || {
         let mut random = Random::new(random.draw());
         let pick: Pick = Box::new(move |waiting| random.below(waiting));
         pick

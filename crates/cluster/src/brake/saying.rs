@@ -1,19 +1,28 @@
 //! The condition `Braked` of a slot: several controllers may hold back something about the same slot, and none of them
 //! writes over what another one says.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use berth_crds::{
-    Reservation,
+    Reservation, ReservationType,
     conditions::{
         find,
-        safety::{BRAKED, mark},
+        safety::{BRAKED, holds, mark},
     },
 };
 use k8s_openapi::jiff::Timestamp;
 
 use super::Stopped;
-use crate::{ObjectKey, WriteError, Writer, Written};
+use crate::{ObjectKey, Store, WriteError, Writer, Written};
+
+/// The slots that the brake holds back: a confirmation concerns them.
+pub fn braked_slots(reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+    let is_braked = |object: &Reservation| {
+        let conditions = object.status.as_ref().map(|status| &status.conditions[..]).unwrap_or_default();
+        object.spec.type_ == ReservationType::CommittedResourceReservation && holds(conditions, BRAKED)
+    };
+    reservations.all().into_iter().filter(|entry| is_braked(&entry.object)).map(|entry| entry.key).collect()
+}
 
 /// Says that a plan for the slot was stopped, or that it is no more, and gives the slot as it is then. `causes` are those
 /// of the controller that asks: a condition with another reason stays as it is. What is said already is not said again.

@@ -129,7 +129,7 @@ impl Election {
 
     async fn read(&mut self) {
         self.standing.reads(self.term.now());
-        match self.call(write::Action::Get, self.api.get(&self.key.name)).await {
+        match self.call(write::Operation::Get, self.api.get(&self.key.name)).await {
             Ok(lease) => self.sees(Some(lease)),
             Err(Failure::NotFound) => self.sees(None),
             Err(Failure::Error(error)) => self.trouble.met(&error),
@@ -139,7 +139,7 @@ impl Election {
     async fn create(&mut self) {
         let mark = self.standing.writes(self.term.now(), object::mark(self.clock.now()));
         let lease = object::new(&self.namespace, &self.key.name, self.me(), mark);
-        let answer = self.call(write::Action::Create, self.api.create(&PostParams::default(), &lease)).await;
+        let answer = self.call(write::Operation::Create, self.api.create(&PostParams::default(), &lease)).await;
         self.answered(answer);
     }
 
@@ -155,7 +155,7 @@ impl Election {
     }
 
     async fn put(&self, lease: &Lease) -> Result<Lease, Failure> {
-        self.call(write::Action::Patch, self.api.replace(&self.key.name, &PostParams::default(), lease)).await
+        self.call(write::Operation::Patch, self.api.replace(&self.key.name, &PostParams::default(), lease)).await
     }
 
     fn answered(&mut self, answer: Result<Lease, Failure>) {
@@ -231,10 +231,10 @@ impl Election {
     /// Sends a call and waits for the answer as long as it is worth something.
     async fn call<T>(
         &self,
-        action: write::Action,
+        operation: write::Operation,
         request: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, Failure> {
-        let call = Call { action, kind: "Lease".to_owned(), key: self.key.clone() };
+        let call = Call { operation, kind: "Lease".to_owned(), key: self.key.clone() };
         let patience = self.standing.patience(self.term.now(), WRITE_DEADLINE);
         let Ok(answer) = timeout(patience, request).await else {
             let message = format!("no answer within {} s", patience.as_secs_f32());

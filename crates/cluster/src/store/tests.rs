@@ -50,7 +50,7 @@ fn listeners_hear_changes_in_order_and_may_read() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     for listener in ["first", "second"] {
         let (reader, heard) = (store.clone(), heard.clone());
-        store.on_change(move |change| {
+        store.on_state(move |change| {
             assert_eq!(reader.get(&change.key), change.new);
             let host = |thing: &Option<Arc<Thing>>| thing.as_ref().and_then(|thing| thing.spec.host.clone());
             heard.lock().unwrap().push((listener, host(&change.old), host(&change.new)));
@@ -65,11 +65,25 @@ fn listeners_hear_changes_in_order_and_may_read() {
 }
 
 #[test]
+fn listeners_that_keep_state_hear_a_change_before_those_that_enqueue_keys_whichever_was_registered_first() {
+    let store = filled(&[BY_HOST], &home(), []);
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let note = |what| {
+        let heard = heard.clone();
+        move |_: &Change<Thing>| heard.lock().unwrap().push(what)
+    };
+    store.on_requests(note("requests"));
+    store.on_state(note("state"));
+    applied(&store, &home(), on("a", 1, "h1"));
+    assert_eq!(*heard.lock().unwrap(), ["state", "requests"]);
+}
+
+#[test]
 fn a_change_that_is_none_is_not_told() {
     let store = filled(&[], &home(), [on("a", 5, "h1")]);
     let heard = Arc::new(AtomicUsize::new(0));
     let count = heard.clone();
-    store.on_change(move |_| {
+    store.on_state(move |_| {
         count.fetch_add(1, Ordering::Relaxed);
     });
     applied(&store, &home(), on("a", 5, "h1"));
@@ -175,7 +189,7 @@ fn listeners_hear_when_the_store_follows_a_cluster_again() {
     let store = filled(&[BY_HOST], &home(), [on("a", 1, "h1")]);
     let heard = std::sync::Arc::new(AtomicUsize::new(0));
     let count = heard.clone();
-    store.on_followed(move |_| {
+    store.on_resynced(move |_| {
         count.fetch_add(1, Ordering::Relaxed);
     });
     assert!(store.followed(&home()).is_ok());

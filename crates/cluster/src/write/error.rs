@@ -11,7 +11,7 @@ use crate::{Class, Classified, NotLeader, ObjectKey, answers::words, chain};
 
 /// What was to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum Operation {
     /// Read the object.
     Get,
     /// Create it.
@@ -24,7 +24,7 @@ pub enum Action {
     Delete,
 }
 
-impl Action {
+impl Operation {
     /// The value of the label `verb` in metrics.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl Action {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// What was to be done.
-    pub action: Action,
+    pub operation: Operation,
     /// The kind of the object.
     pub kind: String,
     /// Which object.
@@ -50,12 +50,12 @@ pub struct Call {
 
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verb = match self.action {
-            Action::Get => "read",
-            Action::Create => "create",
-            Action::Patch => "change",
-            Action::PatchStatus => "change the status of",
-            Action::Delete => "delete",
+        let verb = match self.operation {
+            Operation::Get => "read",
+            Operation::Create => "create",
+            Operation::Patch => "change",
+            Operation::PatchStatus => "change the status of",
+            Operation::Delete => "delete",
         };
         write!(f, "cannot {verb} {} {}", self.kind, self.key)
     }
@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     fn call() -> Call {
-        Call { action: Action::Patch, kind: "Thing".to_owned(), key: ObjectKey::new("home".into(), "a") }
+        Call { operation: Operation::Patch, kind: "Thing".to_owned(), key: ObjectKey::new("home".into(), "a") }
     }
 
     fn outcome(code: u16, reason: &str, message: &str) -> &'static str {

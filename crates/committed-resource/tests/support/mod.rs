@@ -4,21 +4,20 @@
 
 use std::{sync::Arc, time::Duration};
 
-use berth_cluster::{Brake, Class, Classified, Events, FlavorGroupsCache, Next, ObjectKey, Routes};
+use berth_cluster::{Action, Brake, Class, Classified, Events, FlavorGroupsCache, ObjectKey, Reconciler as _, Routes};
 use berth_committed_resource::{
     CommitmentMetrics, CommittedResourceController, CoresBook, Delays, Error, Limits, Pace, Settings,
-    wake as commitment_wake,
 };
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Condition, Reservation, conditions, names};
-use berth_reservation::{Parts, ReservationController, ReservationMetrics, wake as slot_wake};
+use berth_reservation::{Parts, ReservationController, ReservationMetrics};
 use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice, Scheduler};
 use berth_telemetry::{
     clock::{Clock, TokioClock},
     ids::FreshIds,
     metrics::Metrics,
 };
-use berth_testkit::{Server, World, path_of, seeds};
+use berth_testkit::{Server, World, next, path_of, seeds};
 use tokio_util::sync::CancellationToken;
 
 /// The commitment of most tests.
@@ -64,27 +63,27 @@ pub fn slot_path(number: u64) -> String {
 /// One process with both controllers.
 pub struct Process {
     pub world: World,
-    pub commitments: CommittedResourceController<BuiltIn, NoDomainNames>,
-    pub slots: ReservationController<BuiltIn, NoDomainNames>,
+    pub commitments: Arc<CommittedResourceController<BuiltIn, NoDomainNames>>,
+    pub slots: Arc<ReservationController<BuiltIn, NoDomainNames>>,
 }
 
 impl Process {
     /// Starts and lists.
     pub fn start(server: &Server, clock: &Arc<dyn Clock>) -> Self {
         let world = World::new(server);
-        wake_commitments(&world);
-        wake_slots(&world);
         let brake = world.brake(clock).unwrap();
-        let commitments = commitments(&world, clock, brake.clone(), world.scheduler.clone());
-        let slots = slots(&world, clock, brake);
+        let commitments = Arc::new(commitments(&world, clock, brake.clone(), world.scheduler.clone()));
+        let slots = Arc::new(slots(&world, clock, brake));
+        world.declare(&commitments, &world.commitments).unwrap();
+        world.declare(&slots, &world.slots).unwrap();
         world.list().unwrap();
         Self { world, commitments, slots }
     }
 
     /// One look at the commitment, after the news have arrived.
-    pub async fn look(&self) -> Result<Next, Error> {
+    pub async fn reconcile(&self) -> Result<Action, Error> {
         self.world.deliver().unwrap();
-        self.commitments.look(commitment_key()).await
+        self.commitments.reconcile(commitment_key()).await
     }
 
     /// Looks until nobody is woken any more. Gives what failed on the way.
@@ -92,12 +91,12 @@ impl Process {
         let mut failures = Vec::new();
         for _ in 0..300 {
             self.world.deliver().unwrap();
-            let (key, outcome) = if let Some(key) = self.world.commitments.next() {
-                let outcome = self.commitments.look(key.clone()).await.map_err(|error| described(&error));
-                (key.clone(), outcome.inspect_err(|_| self.world.commitments.wake(key)))
-            } else if let Some(key) = self.world.slots.next() {
-                let outcome = self.slots.look(key.clone()).await.map_err(|error| described(&error));
-                (key.clone(), outcome.inspect_err(|_| self.world.slots.wake(key)))
+            let (key, outcome) = if let Some(key) = next(&self.world.commitments) {
+                let outcome = self.commitments.reconcile(key.clone()).await.map_err(|error| described(&error));
+                (key.clone(), outcome.inspect_err(|_| self.world.commitments.add([key])))
+            } else if let Some(key) = next(&self.world.slots) {
+                let outcome = self.slots.reconcile(key.clone()).await.map_err(|error| described(&error));
+                (key.clone(), outcome.inspect_err(|_| self.world.slots.add([key])))
             } else {
                 return failures;
             };
@@ -123,8 +122,8 @@ impl Process {
     }
 
     pub fn wake_everything(&self) {
-        self.world.commitments.wake_all(self.world.stores.commitments.all().into_iter().map(|entry| entry.key));
-        self.world.slots.wake_all(self.world.stores.reservations.all().into_iter().map(|entry| entry.key));
+        self.world.commitments.add(self.world.stores.commitments.all().into_iter().map(|entry| entry.key));
+        self.world.slots.add(self.world.stores.reservations.all().into_iter().map(|entry| entry.key));
     }
 }
 
@@ -181,32 +180,6 @@ pub fn assert_not_overbooked(server: &Server, hosts: &[(&str, u64)]) {
     }
 }
 
-fn wake_commitments(world: &World) {
-    let (queue, store) = (world.commitments.clone(), world.stores.commitments.clone());
-    let stores = &world.stores;
-    stores.commitments.on_change(move |change| queue.wake_all(commitment_wake::by_commitment(change, &store)));
-    let (queue, store) = (world.commitments.clone(), world.stores.commitments.clone());
-    stores.reservations.on_change(move |change| queue.wake_all(commitment_wake::by_reservation(change, &store)));
-    let (queue, store) = (world.commitments.clone(), world.stores.commitments.clone());
-    stores.knowledges.on_change(move |change| queue.wake_all(commitment_wake::by_knowledge(change, &store)));
-    let (queue, store) = (world.commitments.clone(), world.stores.commitments.clone());
-    stores.capacities.on_change(move |change| queue.wake_all(commitment_wake::by_capacity(change, &store)));
-}
-
-fn wake_slots(world: &World) {
-    let (queue, stores) = (world.slots.clone(), &world.stores);
-    stores.reservations.on_change(move |change| queue.wake_all(slot_wake::by_reservation(change)));
-    let (queue, store) = (world.slots.clone(), stores.reservations.clone());
-    stores.commitments.on_change(move |change| queue.wake_all(slot_wake::by_commitment(change, &store)));
-    let (queue, store) = (world.slots.clone(), stores.reservations.clone());
-    stores.hypervisors.on_change(move |change| queue.wake_all(slot_wake::by_hypervisor(change, &store)));
-    let (queue, store) = (world.slots.clone(), stores.reservations.clone());
-    stores.knowledges.on_change(move |_| {
-        queue.wake_all(slot_wake::unplaced(&store));
-        queue.wake_all(slot_wake::braked(&store));
-    });
-}
-
 fn metrics() -> Metrics {
     Metrics::new(&[].into()).unwrap()
 }
@@ -228,6 +201,7 @@ pub fn commitments<S: Scheduler>(
         commitments: world.writer(&stores.commitments),
         reservations: world.writer(&stores.reservations),
         hypervisors: stores.hypervisors.clone(),
+        pipelines: stores.pipelines.clone(),
         routes: Routes::home_only(),
         ids: FreshIds::counted(),
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),
@@ -262,6 +236,7 @@ fn slots(world: &World, clock: &Arc<dyn Clock>, brake: Brake) -> ReservationCont
         reservations: world.writer(&stores.reservations),
         commitments: stores.commitments.clone(),
         hypervisors: stores.hypervisors.clone(),
+        pipelines: stores.pipelines.clone(),
         routes: Routes::home_only(),
         ids: FreshIds::counted(),
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),

@@ -17,7 +17,7 @@ use crate::{
     error::Error,
     facts::HostFact,
     plan::{Revocation, Step},
-    wake::is_slot,
+    watches::is_slot,
 };
 
 const CAUSES: [&str; 3] = [HOST_MISSING, HOST_IN_ANOTHER_ZONE, HOST_OVERBOOKED];

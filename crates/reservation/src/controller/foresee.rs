@@ -12,7 +12,7 @@ use crate::{
     facts::Facts,
     plan::{Delays, Plan, plan},
     status::Says,
-    wake::is_slot,
+    watches::is_slot,
 };
 
 /// What a look would do now.

@@ -20,7 +20,7 @@ use crate::{
     Error,
     plan::{Follow, Verified, VmFact},
     status::status,
-    wake::is_slot,
+    watches::is_slot,
 };
 
 impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {

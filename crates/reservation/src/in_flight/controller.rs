@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use berth_cluster::{
-    Guard, Next, ObjectKey, Store, Writer,
+    Action, Guard, ObjectKey, Reconciler, Store, Watches, Writer,
     indexes::{HYPERVISOR_BY_VM, RESERVATION_BY_FLIGHT},
 };
 use berth_core::{HostName, VmId};
@@ -18,7 +18,7 @@ use super::{
     plan::{Cause, Plan, Step, needs_size, plan},
     sightings::Sightings,
     vm_sizes::VmSizes,
-    wake::is_in_flight,
+    watches::{self, is_in_flight},
 };
 use crate::{
     error::Error,
@@ -50,14 +50,21 @@ pub struct InFlightController<V> {
     deleting: Mutex<()>,
 }
 
-impl<V: VmSizes> InFlightController<V> {
-    /// A controller that has seen nothing yet.
-    pub fn new(parts: Parts<V>) -> Self {
-        Self { parts, sightings: Sightings::default(), known: Since::default(), deleting: Mutex::default() }
+impl<V: VmSizes> Reconciler for InFlightController<V> {
+    const NAME: &'static str = "inflight-reservation-controller";
+    type Key = ObjectKey;
+    type Error = Error;
+
+    fn watches(&self, watches: &mut Watches<ObjectKey>) {
+        watches::declare(watches, self.store(), &self.parts.hypervisors);
     }
 
-    /// One look at an in-flight reservation. A reservation of another type is left alone.
-    pub async fn look(&self, key: ObjectKey) -> Result<Next, Error> {
+    fn first_keys(&self) -> Vec<ObjectKey> {
+        watches::all(self.store()).into_iter().collect()
+    }
+
+    /// A reservation of another type is left alone.
+    async fn reconcile(&self, key: ObjectKey) -> Result<Action, Error> {
         if self.store().in_doubt(&key) {
             self.parts.reservations.settle(&key).await?;
         }
@@ -65,7 +72,7 @@ impl<V: VmSizes> InFlightController<V> {
         let Some(object) = object else {
             self.sightings.forget(&key);
             self.known.retain(|(known, _)| *known != key);
-            return Ok(Next::Done);
+            return Ok(Action::AwaitChange);
         };
         let mut facts = self.read(&key, &object);
         if let Some(vm) = facts.own.vm.clone().filter(|_| needs_size(&facts)) {
@@ -77,7 +84,14 @@ impl<V: VmSizes> InFlightController<V> {
             Step::Say(says) => self.say(&key, &object, &says).await?,
             Step::Delete(cause, which) => self.delete_all(cause, &which).await?,
         }
-        Ok(again.map_or(Next::Done, Next::After))
+        Ok(Action::from_delay(again))
+    }
+}
+
+impl<V: VmSizes> InFlightController<V> {
+    /// A controller that has seen nothing yet.
+    pub fn new(parts: Parts<V>) -> Self {
+        Self { parts, sightings: Sightings::default(), known: Since::default(), deleting: Mutex::default() }
     }
 
     fn store(&self) -> &Store<Reservation> {

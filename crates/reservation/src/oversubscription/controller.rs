@@ -4,8 +4,8 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use berth_cluster::{
-    Asker, Brake, Disruption, Freezer, Guard, Malformed, Next, ObjectKey, Partial, Store, WriteError, Writer, Written,
-    indexes::RESERVATION_BY_HOST,
+    Action, Asker, Brake, Disruption, Freezer, Guard, Malformed, ObjectKey, Partial, Reconciler, Store, Watches,
+    WriteError, Writer, Written, indexes::RESERVATION_BY_HOST,
 };
 use berth_core::{Resources, host::ConditionStatus, host::Host};
 use berth_crds::{
@@ -20,8 +20,9 @@ use super::{
     facts::{Facts, Occupant},
     metrics::OversubscriptionMetrics,
     plan::{Plan, Settings, Step, Stuck, plan},
+    watches,
 };
-use crate::{error::Error, keys::object_key, since::Since, wake::is_slot};
+use crate::{error::Error, keys::object_key, since::Since, watches::is_slot};
 
 /// What the controller works with.
 pub struct Parts {
@@ -61,38 +62,51 @@ struct Seen {
     slots: Vec<(ObjectKey, Arc<Reservation>)>,
 }
 
-impl OversubscriptionController {
-    /// A controller that has seen nothing yet.
-    pub fn new(parts: Parts) -> Self {
-        Self { parts, checked: Since::default(), over: Since::default(), told: Since::default() }
+impl Reconciler for OversubscriptionController {
+    const NAME: &'static str = "host-oversubscription";
+    type Key = ObjectKey;
+    type Error = Error;
+
+    fn watches(&self, watches: &mut Watches<ObjectKey>) {
+        watches::declare(watches, &self.parts.hypervisors, self.parts.reservations.store());
     }
 
-    /// One look at a host.
-    pub async fn look(&self, key: ObjectKey) -> Result<Next, Error> {
+    fn first_keys(&self) -> Vec<ObjectKey> {
+        self.parts.hypervisors.keys()
+    }
+
+    async fn reconcile(&self, key: ObjectKey) -> Result<Action, Error> {
         let Some(report) = self.report(&key) else {
             self.checked.forget(&key);
             self.in_order(&key);
             self.parts.brake.over(&asker(&key));
             self.parts.metrics.clear(&key);
-            return Ok(Next::Done);
+            return Ok(Action::AwaitChange);
         };
         let interval = self.parts.settings.interval;
         let pause = self.checked.so_for(&key).map_or(Duration::ZERO, |past| interval.saturating_sub(past));
         if !pause.is_zero() {
-            return Ok(Next::After(pause));
+            return Ok(Action::RequeueAfter(pause));
         }
         self.settle(&report).await?;
         if let Err(partial) = self.complete(&report) {
             // Nobody watches: the grace begins anew, and this was no check (document 21 section 15 no. 14).
             debug!(host = %key.name, why = %partial, "not checked");
             self.over.forget(&key);
-            return Ok(Next::After(interval));
+            return Ok(Action::RequeueAfter(interval));
         }
         self.check(&key).await
     }
+}
 
-    async fn check(&self, key: &ObjectKey) -> Result<Next, Error> {
-        let Some(seen) = self.report(key).map(|report| self.read(report)) else { return Ok(Next::Done) };
+impl OversubscriptionController {
+    /// A controller that has seen nothing yet.
+    pub fn new(parts: Parts) -> Self {
+        Self { parts, checked: Since::default(), over: Since::default(), told: Since::default() }
+    }
+
+    async fn check(&self, key: &ObjectKey) -> Result<Action, Error> {
+        let Some(seen) = self.report(key).map(|report| self.read(report)) else { return Ok(Action::AwaitChange) };
         self.checked.begin(key);
         let over_for = if seen.facts.excess() == Resources::ZERO {
             self.in_order(key);
@@ -106,19 +120,19 @@ impl OversubscriptionController {
             self.parts.brake.over(&asker(key));
         }
         match step {
-            Step::Nothing => Ok(Next::Done),
-            Step::Wait(rest) => Ok(Next::After(rest)),
+            Step::Nothing => Ok(Action::AwaitChange),
+            Step::Wait(rest) => Ok(Action::RequeueAfter(rest)),
             Step::Stuck(why) => {
                 self.tell(key, why, excess);
                 self.over.begin(key);
-                Ok(Next::After(self.parts.settings.grace))
+                Ok(Action::RequeueAfter(self.parts.settings.grace))
             }
             Step::Evict(slots) => {
                 let slots: BTreeSet<ObjectKey> = slots.iter().map(object_key).collect();
                 if self.may_leave(key, &seen, &slots) {
                     self.relieve(key, &seen, slots, excess).await?;
                 }
-                Ok(Next::After(self.parts.settings.interval))
+                Ok(Action::RequeueAfter(self.parts.settings.interval))
             }
         }
     }

@@ -3,17 +3,19 @@
 
 use std::{sync::Arc, time::Duration};
 
-use berth_cluster::{Class, Classified, ClusterMetrics, Events, FlavorGroupsCache, Next, ObjectKey, Routes};
+use berth_cluster::{
+    Action, Class, Classified, ClusterMetrics, Events, FlavorGroupsCache, ObjectKey, Reconciler as _, Routes,
+};
 use berth_core::ClusterName;
 use berth_crds::{Condition, Hypervisor, Reservation, conditions};
-use berth_reservation::{Delays, Error, Parts, ReservationController, ReservationMetrics, Settings, wake};
+use berth_reservation::{Delays, Error, Parts, ReservationController, ReservationMetrics, Settings};
 use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
 use berth_telemetry::{
     clock::{Clock, TokioClock},
     ids::FreshIds,
     metrics::Metrics,
 };
-use berth_testkit::{Server, World, path_of, seeds};
+use berth_testkit::{Server, World, next, path_of, seeds};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -29,7 +31,7 @@ pub const ALLOCATION_GRACE: Duration = Duration::from_secs(1200);
 /// One process with the controller.
 pub struct Process {
     pub world: World,
-    pub slots: ReservationController<BuiltIn, NoDomainNames>,
+    pub slots: Arc<ReservationController<BuiltIn, NoDomainNames>>,
     pub clock: Arc<dyn Clock>,
 }
 
@@ -53,8 +55,8 @@ impl Process {
     /// A process that has not looked yet.
     pub fn start(server: &Server, clock: Arc<dyn Clock>) -> Self {
         let world = World::new(server);
-        wake_slots(&world);
-        let slots = controller(&world, &clock);
+        let slots = Arc::new(controller(&world, &clock));
+        world.declare(&slots, &world.slots).unwrap();
         world.list().unwrap();
         Self { world, slots, clock }
     }
@@ -122,9 +124,9 @@ impl Process {
     }
 
     /// One look, after the news have arrived.
-    pub async fn look(&self, number: u64) -> Result<Next, Error> {
+    pub async fn reconcile(&self, number: u64) -> Result<Action, Error> {
         self.world.deliver().unwrap();
-        self.slots.look(ObjectKey::new(ClusterName::home(), name(number))).await
+        self.slots.reconcile(ObjectKey::new(ClusterName::home(), name(number))).await
     }
 
     /// Looks until nobody is woken any more. Gives what failed on the way.
@@ -132,10 +134,10 @@ impl Process {
         let mut failures = Vec::new();
         for _ in 0..200 {
             self.world.deliver().unwrap();
-            let Some(key) = self.world.slots.next() else { return failures };
-            if let Err(error) = self.slots.look(key.clone()).await {
+            let Some(key) = next(&self.world.slots) else { return failures };
+            if let Err(error) = self.slots.reconcile(key.clone()).await {
                 failures.push((error.class(), error.to_string()));
-                self.world.slots.wake(key);
+                self.world.slots.add([key]);
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
         }
@@ -146,7 +148,7 @@ impl Process {
     pub async fn rests(&self) {
         self.world.server.take_log();
         tokio::time::sleep(Duration::from_secs(1)).await;
-        self.world.slots.wake_all(self.world.stores.reservations.all().into_iter().map(|entry| entry.key));
+        self.world.slots.add(self.world.stores.reservations.all().into_iter().map(|entry| entry.key));
         assert_eq!(self.settle().await, []);
         assert_eq!(self.world.server.take_log(), [""; 0], "planning twice is planning once");
         assert_eq!(self.world.scheduler.assumed(), 0, "U1: no entry outlives the look");
@@ -163,20 +165,6 @@ pub fn path(number: u64) -> String {
     path_of::<Reservation>(&name(number))
 }
 
-fn wake_slots(world: &World) {
-    let (queue, stores) = (world.slots.clone(), &world.stores);
-    stores.reservations.on_change(move |change| queue.wake_all(wake::by_reservation(change)));
-    let (queue, store) = (world.slots.clone(), stores.reservations.clone());
-    stores.commitments.on_change(move |change| queue.wake_all(wake::by_commitment(change, &store)));
-    let (queue, store) = (world.slots.clone(), stores.reservations.clone());
-    stores.hypervisors.on_change(move |change| queue.wake_all(wake::by_hypervisor(change, &store)));
-    let (queue, store) = (world.slots.clone(), stores.reservations.clone());
-    stores.knowledges.on_change(move |_| {
-        queue.wake_all(wake::unplaced(&store));
-        queue.wake_all(wake::braked(&store));
-    });
-}
-
 fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn, NoDomainNames> {
     let (stores, metrics) = (&world.stores, Metrics::new(&[].into()).unwrap());
     let counted = ClusterMetrics::register(&metrics).unwrap().events;
@@ -184,6 +172,7 @@ fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<Bu
         reservations: world.writer(&stores.reservations),
         commitments: stores.commitments.clone(),
         hypervisors: stores.hypervisors.clone(),
+        pipelines: stores.pipelines.clone(),
         routes: Routes::home_only(),
         ids: FreshIds::counted(),
         flavor_groups: FlavorGroupsCache::new(stores.knowledges.clone()),

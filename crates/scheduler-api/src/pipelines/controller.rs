@@ -1,9 +1,9 @@
-//! Writes the conditions of Pipelines: on the leader, one look at an object after each change of it. Whether the pipeline
+//! Writes the conditions of Pipelines: on the leader, after each change of an object. Whether the pipeline
 //! is in use does not depend on it.
 
 use std::sync::Arc;
 
-use berth_cluster::{Change, Malformed, Next, ObjectKey, WriteError, Writer};
+use berth_cluster::{Action, Change, Malformed, ObjectKey, Reconciler, Watches, WriteError, Writer};
 use berth_core::ClusterName;
 use berth_crds::{Pipeline, PipelineStatus};
 use berth_telemetry::clock::Clock;
@@ -17,19 +17,23 @@ pub struct PipelineController {
     clock: Arc<dyn Clock>,
 }
 
-impl PipelineController {
-    /// A controller that writes only while the fence of the writer is open.
-    pub fn new(pipelines: Writer<Pipeline>, clock: Arc<dyn Clock>) -> Self {
-        Self { pipelines, clock }
+impl Reconciler for PipelineController {
+    const NAME: &'static str = "nova-pipeline";
+    type Key = ObjectKey;
+    type Error = WriteError;
+
+    /// Objects outside of the home cluster are nobody's.
+    fn watches(&self, watches: &mut Watches<ObjectKey>) {
+        let at_home =
+            |change: &Change<Pipeline>| Some(change.key.clone()).filter(|key| key.cluster == ClusterName::home());
+        watches.changes(self.pipelines.store(), at_home);
     }
 
-    /// The object that a change concerns; objects outside of the home cluster are nobody's.
-    pub fn wake(change: &Change<Pipeline>) -> Option<ObjectKey> {
-        Some(change.key.clone()).filter(|key| key.cluster == ClusterName::home())
+    fn first_keys(&self) -> Vec<ObjectKey> {
+        self.pipelines.store().keys()
     }
 
-    /// One look at a Pipeline.
-    pub async fn look(&self, key: ObjectKey) -> Result<Next, WriteError> {
+    async fn reconcile(&self, key: ObjectKey) -> Result<Action, WriteError> {
         let store = self.pipelines.store();
         if store.in_doubt(&key) {
             self.pipelines.settle(&key).await?;
@@ -39,7 +43,14 @@ impl PipelineController {
         } else if let Some(object) = store.get(&key) {
             self.say(&key, &object, Object::Readable(&object)).await?;
         }
-        Ok(Next::Done)
+        Ok(Action::AwaitChange)
+    }
+}
+
+impl PipelineController {
+    /// A controller that writes only while the fence of the writer is open.
+    pub fn new(pipelines: Writer<Pipeline>, clock: Arc<dyn Clock>) -> Self {
+        Self { pipelines, clock }
     }
 
     async fn say(&self, key: &ObjectKey, old: &Pipeline, object: Object<'_>) -> Result<(), WriteError> {

@@ -41,7 +41,7 @@ impl PipelineLoader {
         let loader = Self { store: store.clone(), mode, scheduler, usable: Arc::default() };
         loader.load();
         let listening = loader.clone();
-        store.on_change(move |change| {
+        store.on_state(move |change| {
             if change.key.cluster == ClusterName::home() {
                 listening.load();
             }

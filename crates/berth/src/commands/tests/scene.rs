@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use berth_cluster::{Clusters, Fence, Kind};
+use berth_cluster::{Clusters, Fence, Kind, Reconciler as _};
 use berth_crds::{CommittedResource, Hypervisor, Reservation, names};
 use berth_scheduler_api::Chosen;
 use berth_telemetry::{
@@ -63,10 +63,10 @@ impl Scene {
         let stores = &look.memory.stores;
         for _ in 0..4 {
             for entry in stores.commitments.all() {
-                controllers.commitments().look(entry.key).await.unwrap();
+                controllers.commitments().reconcile(entry.key).await.unwrap();
             }
             for entry in stores.reservations.all() {
-                controllers.slots().look(entry.key).await.unwrap();
+                controllers.slots().reconcile(entry.key).await.unwrap();
             }
         }
         self.home.take_log();

@@ -170,7 +170,7 @@ async fn a_server_that_has_lost_its_past_is_believed() {
     let fed = fed([remote.cluster("az-b")]);
     let changes: Arc<Mutex<Vec<String>>> = Arc::default();
     let log = changes.clone();
-    fed.store.on_change(move |change| {
+    fed.store.on_state(move |change| {
         let room = |thing: &Option<Arc<Thing>>| thing.as_ref().and_then(|one| one.metadata.uid.clone());
         log.lock().unwrap().push(format!("{} {:?} {:?}", change.key, room(&change.old), room(&change.new)));
     });

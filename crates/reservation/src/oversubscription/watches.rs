@@ -1,9 +1,8 @@
-//! Which hosts an event concerns: pure functions of the old object, the new object and the indexes (U53, document 21
-//! sections 10 and 15 no. 14).
+//! Which hosts are requested when something changes: pure functions of the old object, the new object and the indexes.
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use berth_cluster::{Change, ObjectKey, Store};
+use berth_cluster::{Change, ObjectKey, Store, Watches};
 use berth_core::{
     ClusterName, Zone,
     host::{Amounts, ConditionStatus, Host},
@@ -11,8 +10,24 @@ use berth_core::{
 };
 use berth_crds::{Hypervisor, Reservation, conditions::READY, facts};
 
+/// Declares what the controller watches.
+pub(super) fn declare(
+    watches: &mut Watches<ObjectKey>,
+    hypervisors: &Store<Hypervisor>,
+    reservations: &Store<Reservation>,
+) {
+    let store = hypervisors.clone();
+    watches.changes(hypervisors, move |change| by_hypervisor(change, &store));
+    let store = hypervisors.clone();
+    watches.changes(reservations, move |change| by_reservation(change, &store));
+    let store = hypervisors.clone();
+    watches.resynced(hypervisors, move |cluster| by_cluster(cluster, &store));
+    let store = hypervisors.clone();
+    watches.resynced(reservations, move |cluster| by_cluster(cluster, &store));
+}
+
 /// A host concerns itself, and those of its name in other clusters, one of which may count now in its place.
-pub fn by_hypervisor(change: &Change<Hypervisor>, hosts: &Store<Hypervisor>) -> BTreeSet<ObjectKey> {
+fn by_hypervisor(change: &Change<Hypervisor>, hosts: &Store<Hypervisor>) -> BTreeSet<ObjectKey> {
     let host = |object: &Option<Arc<Hypervisor>>| object.as_deref().map(|host| facts::host(&change.key.cluster, host));
     let (old, new) = (host(&change.old), host(&change.new));
     if old.is_some() && old.as_ref().map(matters) == new.as_ref().map(matters) {
@@ -22,7 +37,7 @@ pub fn by_hypervisor(change: &Change<Hypervisor>, hosts: &Store<Hypervisor>) -> 
 }
 
 /// A Reservation of any type concerns the hosts that it blocked or blocks now, by target or status.
-pub fn by_reservation(change: &Change<Reservation>, hosts: &Store<Hypervisor>) -> BTreeSet<ObjectKey> {
+fn by_reservation(change: &Change<Reservation>, hosts: &Store<Hypervisor>) -> BTreeSet<ObjectKey> {
     let blocks = |object: &Option<Arc<Reservation>>| {
         let all = object.as_deref().map(|object| facts::reservation(&change.key.cluster, object));
         all.map(|all| reservation::Reservation { ready: false, ..all })
@@ -35,8 +50,8 @@ pub fn by_reservation(change: &Change<Reservation>, hosts: &Store<Hypervisor>) -
     named.flat_map(|host| hosts.holders(&Arc::from(host.as_str()))).collect()
 }
 
-/// The hosts of a cluster, which is followed again.
-pub fn by_cluster(cluster: &ClusterName, hosts: &Store<Hypervisor>) -> Vec<ObjectKey> {
+/// The hosts of a cluster that is synced again.
+fn by_cluster(cluster: &ClusterName, hosts: &Store<Hypervisor>) -> Vec<ObjectKey> {
     hosts.all().into_iter().map(|entry| entry.key).filter(|key| key.cluster == *cluster).collect()
 }
 

@@ -1,23 +1,53 @@
-//! Which commitments an event concerns: pure functions of the old object, the new object and the indexes (U53).
+//! Which commitments are requested when something changes: pure functions of the old object, the new object and the indexes.
 
 use std::collections::BTreeSet;
 
 mod cores;
 
-use berth_cluster::{Change, ObjectKey, Store, indexes::COMMITMENT_BY_UUID};
+use berth_cluster::{Change, ObjectKey, Store, Watches, indexes::COMMITMENT_BY_UUID};
 use berth_core::ClusterName;
-use berth_crds::{CommittedResource, Knowledge, Reservation, labels};
+use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation, labels};
 use kube::ResourceExt;
 
-pub use cores::by_capacity;
+use cores::by_capacity;
 pub(crate) use cores::waiting_for_cores;
+
+/// The stores that the controller watches.
+pub(crate) struct Watched<'s> {
+    pub commitments: &'s Store<CommittedResource>,
+    pub reservations: &'s Store<Reservation>,
+    pub hypervisors: &'s Store<Hypervisor>,
+    pub knowledges: &'s Store<Knowledge>,
+    pub capacities: &'s Store<FlavorGroupCapacity>,
+    pub pipelines: &'s Store<Pipeline>,
+}
+
+/// Declares them. Commitments wait while a cluster cannot be read completely that holds Reservations, hosts or capacities of
+/// theirs, or duplicates of them. Which ones may be there nobody knew, so a cluster that is synced again concerns all.
+pub(crate) fn declare(watches: &mut Watches<ObjectKey>, stores: Watched<'_>) {
+    let all_of = |store: &Store<CommittedResource>| {
+        let store = store.clone();
+        move |_: &ClusterName| all(&store)
+    };
+    let store = stores.commitments.clone();
+    watches.changes(stores.commitments, move |change| by_commitment(change, &store));
+    watches.resynced(stores.commitments, all_of(stores.commitments));
+    let store = stores.commitments.clone();
+    watches.changes(stores.reservations, move |change| by_reservation(change, &store));
+    watches.resynced(stores.reservations, all_of(stores.commitments));
+    watches.resynced(stores.hypervisors, all_of(stores.commitments));
+    let store = stores.commitments.clone();
+    watches.changes(stores.knowledges, move |_| all(&store));
+    let store = stores.commitments.clone();
+    watches.changes(stores.capacities, move |change| by_capacity(change, &store));
+    watches.resynced(stores.capacities, all_of(stores.commitments));
+    let store = stores.commitments.clone();
+    watches.changes(stores.pipelines, move |change| by_pipeline(change, &store));
+}
 
 /// A commitment concerns itself and, when it comes or goes or what decides between duplicates or freezes them changes,
 /// all others with its UUID (U14, U57); when it gives up cores, those that wait for them.
-pub fn by_commitment(
-    change: &Change<CommittedResource>,
-    commitments: &Store<CommittedResource>,
-) -> BTreeSet<ObjectKey> {
+fn by_commitment(change: &Change<CommittedResource>, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
     let mut keys: BTreeSet<_> = [change.key.clone()].into();
     if standing(change.old.as_deref()) != standing(change.new.as_deref()) {
         for object in [&change.old, &change.new].into_iter().flatten() {
@@ -38,9 +68,9 @@ fn standing(object: Option<&CommittedResource>) -> Option<(&str, &[String], bool
 
 /// A slot concerns the commitments that it names and named. Of a Reservation that was never readable nobody knows which
 /// these are, and each of them may wait for it to be corrected or deleted: it concerns all.
-pub fn by_reservation(change: &Change<Reservation>, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
+fn by_reservation(change: &Change<Reservation>, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
     if change.old.is_none() && change.new.is_none() {
-        return commitments.all().into_iter().map(|entry| entry.key).collect();
+        return all(commitments);
     }
     let slots = [&change.old, &change.new].into_iter().flatten();
     let data = slots.filter_map(|object| object.spec.committed_resource_reservation.as_ref());
@@ -48,14 +78,12 @@ pub fn by_reservation(change: &Change<Reservation>, commitments: &Store<Committe
     uuids.into_iter().flat_map(|uuid| with_uuid(uuid, commitments)).collect()
 }
 
-/// New flavor groups concern every commitment.
-pub fn by_knowledge(_: &Change<Knowledge>, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
-    commitments.all().into_iter().map(|entry| entry.key).collect()
+/// Another pipeline may find hosts for commitments that wait, or can be used again at last.
+fn by_pipeline(change: &Change<Pipeline>, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
+    if change.is_of_spec() { all(commitments) } else { BTreeSet::new() }
 }
 
-/// Commitments wait while a cluster cannot be read completely that holds Reservations or hosts of theirs, or duplicates
-/// of them (U47). Which ones may be there nobody knew, so a cluster that is followed again concerns all.
-pub fn by_cluster(_: &ClusterName, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
+fn all(commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
     commitments.all().into_iter().map(|entry| entry.key).collect()
 }
 
@@ -63,6 +91,8 @@ fn with_uuid(uuid: &str, commitments: &Store<CommittedResource>) -> Vec<ObjectKe
     commitments.select(&COMMITMENT_BY_UUID, uuid).into_iter().map(|entry| entry.key).collect()
 }
 
+#[cfg(test)]
+mod declared;
 #[cfg(test)]
 mod tests {
     use berth_cluster::{

@@ -1,13 +1,14 @@
-//! How long an object rests after a failed look. Counted per object and reset by a look that succeeds. Events do not cut
-//! a rest short, or a busy object that fails would be looked at as often as it changes.
+//! The back-off after a failed reconciliation. It is counted per key and reset by a reconciliation that succeeds. Events do not
+//! cut it short, or a busy object that fails would be reconciled as often as it changes.
 
 use std::{collections::BTreeMap, sync::Mutex, time::Duration};
 
 use tokio::time::Instant;
 
-use crate::{Class, ObjectKey, lock::lock};
+use super::Key;
+use crate::{Class, lock::lock};
 
-/// The pauses between failed looks, by class of failure.
+/// The pauses between failed reconciliations, by class of failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retry {
     /// First pause after a failure of class [`Class::Soon`]; it doubles up to `soon_longest`.
@@ -39,7 +40,7 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// When to look again without an event, and until when events do not help.
+    /// When the key is requeued without an event, and until when events do not help.
     fn pauses(&self, class: Class, attempt: u32) -> (Duration, Duration) {
         let doubled = |first: Duration, longest: Duration| {
             let pause = longest.min(first.saturating_mul(1 << attempt.min(16)));
@@ -53,82 +54,83 @@ impl Retry {
     }
 }
 
-pub(super) struct Backoff {
+pub(super) struct Backoff<K> {
     retry: Retry,
-    failures: Mutex<BTreeMap<ObjectKey, Failures>>,
+    failures: Mutex<BTreeMap<K, Failures>>,
 }
 
-/// The failures of one object since its last success.
+/// The failures of one key since its last success.
 struct Failures {
     count: u32,
     class: Class,
     /// How many in a row had this class.
     attempt: u32,
-    rests_until: Instant,
+    not_before: Instant,
     text: String,
-    /// Somebody has read of it in the log.
-    told: bool,
+    /// It was logged.
+    is_logged: bool,
 }
 
-/// What the failures of an object were when they ended.
+/// What the failures of a key were when they ended.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Cleared {
-    /// How many looks had failed.
+    /// How many reconciliations had failed.
     pub count: u32,
-    /// Whether one of them was told.
-    pub told: bool,
+    /// Whether one of them was logged.
+    pub was_logged: bool,
 }
 
 /// What a failure leads to.
 pub(super) struct Failed {
-    /// When to look again.
+    /// When the key is requeued.
     pub pause: Duration,
-    /// True if the object has just failed with the same text.
-    pub repeated: bool,
-    /// How many looks have failed in a row.
+    /// True if it has just failed with the same text, which was logged.
+    pub is_repeated: bool,
+    /// How many reconciliations have failed in a row.
     pub count: u32,
 }
 
-impl Backoff {
+impl<K: Key> Backoff<K> {
     pub fn new(retry: Retry) -> Self {
         Self { retry, failures: Mutex::default() }
     }
 
-    /// How long the object still has to rest.
-    pub fn rest(&self, key: &ObjectKey) -> Option<Duration> {
-        let until = lock(&self.failures).get(key)?.rests_until;
-        Some(until.saturating_duration_since(Instant::now())).filter(|rest| !rest.is_zero())
+    /// How long the key is not to be reconciled yet.
+    pub fn remaining(&self, key: &K) -> Option<Duration> {
+        let not_before = lock(&self.failures).get(key)?.not_before;
+        Some(not_before.saturating_duration_since(Instant::now())).filter(|remaining| !remaining.is_zero())
     }
 
-    pub fn failed(&self, key: &ObjectKey, class: Class, text: &str) -> Failed {
+    pub fn failed(&self, key: &K, class: Class, text: &str) -> Failed {
         let mut all = lock(&self.failures);
         let before = all.get(key);
-        // Somebody has to have read a text before it can be called a repetition.
-        let told = before.is_some_and(|before| before.told);
-        let repeated = told && before.is_some_and(|before| before.text == text);
+        // A text must have been logged before it can be called a repetition.
+        let is_logged = before.is_some_and(|before| before.is_logged);
+        let is_repeated = is_logged && before.is_some_and(|before| before.text == text);
         let count = before.map_or(1, |before| before.count.saturating_add(1));
         let attempt =
             before.filter(|before| before.class == class).map_or(0, |before| before.attempt.saturating_add(1));
-        let (pause, rest) = self.retry.pauses(class, attempt);
-        let rests_until = Instant::now() + rest;
-        all.insert(key.clone(), Failures { count, class, attempt, rests_until, text: text.to_owned(), told });
-        Failed { pause, repeated, count }
+        let (pause, least) = self.retry.pauses(class, attempt);
+        let not_before = Instant::now() + least;
+        all.insert(key.clone(), Failures { count, class, attempt, not_before, text: text.to_owned(), is_logged });
+        Failed { pause, is_repeated, count }
     }
 
-    /// The last failure was told.
-    pub fn tell(&self, key: &ObjectKey) {
+    /// The last failure was logged.
+    pub fn mark_logged(&self, key: &K) {
         if let Some(failures) = lock(&self.failures).get_mut(key) {
-            failures.told = true;
+            failures.is_logged = true;
         }
     }
 
-    /// The look succeeded, or the object is gone.
-    pub fn clear(&self, key: &ObjectKey) -> Cleared {
+    /// The reconciliation has succeeded.
+    pub fn reset(&self, key: &K) -> Cleared {
         let failures = lock(&self.failures).remove(key);
-        failures.map(|failures| Cleared { count: failures.count, told: failures.told }).unwrap_or_default()
+        let cleared = |failures: Failures| Cleared { count: failures.count, was_logged: failures.is_logged };
+        failures.map(cleared).unwrap_or_default()
     }
 
-    /// How many objects have failed last.
+    /// How many keys have failed last.
     pub fn len(&self) -> usize {
         lock(&self.failures).len()
     }

@@ -1,25 +1,49 @@
-//! Which slots an event concerns: pure functions of the old object, the new object and the indexes (U53).
+//! Which slots are requested when something changes: pure functions of the old object, the new object and the indexes.
 
 use std::collections::BTreeSet;
 
 use berth_cluster::{
-    Change, Index, ObjectKey, Store,
+    Change, Index, ObjectKey, Store, Watches, braked_slots,
     indexes::{RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST, RESERVATION_BY_VM},
 };
 use berth_crds::{
-    CommittedResource, CommittedResourceSpec, Hypervisor, Reservation, ReservationType, conditions::safety, labels,
+    CommittedResource, CommittedResourceSpec, Hypervisor, Knowledge, Pipeline, Reservation, ReservationType, labels,
 };
 use kube::ResourceExt;
 
+/// The stores that the controller watches.
+pub(crate) struct Watched<'s> {
+    pub reservations: &'s Store<Reservation>,
+    pub commitments: &'s Store<CommittedResource>,
+    pub hypervisors: &'s Store<Hypervisor>,
+    pub knowledges: &'s Store<Knowledge>,
+    pub pipelines: &'s Store<Pipeline>,
+}
+
+/// Declares them.
+pub(crate) fn declare(watches: &mut Watches<ObjectKey>, stores: Watched<'_>) {
+    watches.changes(stores.reservations, by_reservation);
+    let store = stores.reservations.clone();
+    watches.changes(stores.commitments, move |change| by_commitment(change, &store));
+    let store = stores.reservations.clone();
+    watches.changes(stores.hypervisors, move |change| by_hypervisor(change, &store));
+    let store = stores.reservations.clone();
+    watches.resynced(stores.hypervisors, move |_| unplaced(&store));
+    let store = stores.reservations.clone();
+    watches.changes(stores.knowledges, move |_| by_flavor_groups(&store));
+    let store = stores.reservations.clone();
+    watches.changes(stores.pipelines, move |change| by_pipeline(change, &store));
+}
+
 /// A slot concerns itself.
-pub fn by_reservation(change: &Change<Reservation>) -> Option<ObjectKey> {
+fn by_reservation(change: &Change<Reservation>) -> Option<ObjectKey> {
     let newest = change.new.as_ref().or(change.old.as_ref())?;
     is_slot(newest).then(|| change.key.clone())
 }
 
 /// A commitment concerns its slots when it may have been frozen or set free (U57); all else that it wants of them is
 /// written into them.
-pub fn by_commitment(change: &Change<CommittedResource>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+fn by_commitment(change: &Change<CommittedResource>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
     let (old, new) = (change.old.as_deref(), change.new.as_deref());
     if freezing(old) == freezing(new) {
         return BTreeSet::new();
@@ -44,7 +68,7 @@ fn place(spec: &CommittedResourceSpec) -> Place<'_> {
 
 /// A host concerns the slots on it when it comes, goes or changes its zone, and in any case those that expect a VM
 /// that came or went.
-pub fn by_hypervisor(change: &Change<Hypervisor>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+fn by_hypervisor(change: &Change<Hypervisor>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
     let (old, new) = (change.old.as_deref(), change.new.as_deref());
     let zone = |host: Option<&Hypervisor>| host.map(|host| host.labels().get(labels::ZONE).cloned());
     let (before, after) = (vms(old), vms(new));
@@ -60,18 +84,19 @@ pub fn by_hypervisor(change: &Change<Hypervisor>, reservations: &Store<Reservati
 
 /// The slots without a host: new flavor groups concern them, because theirs may have been unknown, and hosts that are
 /// followed again.
-pub fn unplaced(reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+fn unplaced(reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
     let unplaced = |object: &Reservation| is_slot(object) && object.spec.target_host.is_none();
     reservations.all().into_iter().filter(|entry| unplaced(&entry.object)).map(|entry| entry.key).collect()
 }
 
-/// The slots that the brake holds back: a confirmation concerns them (D14).
-pub fn braked(reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
-    let says = |object: &Reservation| {
-        object.status.as_ref().is_some_and(|status| safety::holds(&status.conditions, safety::BRAKED))
-    };
-    let braked = |object: &Reservation| is_slot(object) && says(object);
-    reservations.all().into_iter().filter(|entry| braked(&entry.object)).map(|entry| entry.key).collect()
+/// New flavor groups concern slots without a host; in their object a person confirms what the brake has stopped.
+fn by_flavor_groups(reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+    unplaced(reservations).into_iter().chain(braked_slots(reservations)).collect()
+}
+
+/// Another pipeline may find hosts for slots that wait, or can be used again at last.
+fn by_pipeline(change: &Change<Pipeline>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+    if change.is_of_spec() { unplaced(reservations) } else { BTreeSet::new() }
 }
 
 /// True for the objects that this controller is responsible for; it never writes to another type (document 21
@@ -90,6 +115,8 @@ fn slots(index: &Index<Reservation>, value: &str, reservations: &Store<Reservati
     entries.into_iter().filter(|entry| is_slot(&entry.object)).map(|entry| entry.key).collect()
 }
 
+#[cfg(test)]
+mod declared;
 #[cfg(test)]
 mod tests {
     use berth_cluster::{indexes::RESERVATION_INDEXES, testing::filled};

@@ -1,21 +1,36 @@
-//! Which in-flight reservations an event concerns: pure functions of the old object, the new object and the indexes (U53).
-//! Reservations of other types are never woken (document 21 section 15 no. 1).
+//! Which in-flight reservations are requested when something changes: pure functions of the old object, the new object and the
+//! indexes. Reservations of other types are never requested.
 
 use std::collections::BTreeSet;
 
-use berth_cluster::{Change, ObjectKey, Store, indexes::RESERVATION_BY_FLIGHT};
+use berth_cluster::{Change, ObjectKey, Store, Watches, indexes::RESERVATION_BY_FLIGHT};
 use berth_crds::{Hypervisor, Reservation, ReservationType, labels};
 
-use crate::wake::vms;
+use crate::watches::vms;
+
+/// Declares what the controller watches.
+pub(super) fn declare(
+    watches: &mut Watches<ObjectKey>,
+    reservations: &Store<Reservation>,
+    hypervisors: &Store<Hypervisor>,
+) {
+    watches.changes(reservations, by_reservation);
+    let store = reservations.clone();
+    watches.changes(hypervisors, move |change| by_hypervisor(change, &store));
+    let store = reservations.clone();
+    watches.resynced(hypervisors, move |_| all(&store));
+    let store = reservations.clone();
+    watches.resynced(reservations, move |_| all(&store));
+}
 
 /// An in-flight reservation concerns itself.
-pub fn by_reservation(change: &Change<Reservation>) -> Option<ObjectKey> {
+fn by_reservation(change: &Change<Reservation>) -> Option<ObjectKey> {
     let newest = change.new.as_ref().or(change.old.as_ref())?;
     is_in_flight(newest).then(|| change.key.clone())
 }
 
 /// A host concerns those of the VMs that came to it or went from it.
-pub fn by_hypervisor(change: &Change<Hypervisor>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+fn by_hypervisor(change: &Change<Hypervisor>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
     let (before, after) = (vms(change.old.as_deref()), vms(change.new.as_deref()));
     let moved = before.symmetric_difference(&after);
     let flights = moved.flat_map(|vm| reservations.select(&RESERVATION_BY_FLIGHT, vm));
@@ -23,7 +38,7 @@ pub fn by_hypervisor(change: &Change<Hypervisor>, reservations: &Store<Reservati
 }
 
 /// All of them: what could not be seen or deleted can be now.
-pub fn all(reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+pub(super) fn all(reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
     let all = reservations.all().into_iter();
     all.filter(|entry| is_in_flight(&entry.object)).map(|entry| entry.key).collect()
 }

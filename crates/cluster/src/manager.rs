@@ -1,0 +1,220 @@
+//! Runs the controllers of a process. It decides which queue they have, when they begin, and how they end; what a controller
+//! watches and does is declared by its [`Reconciler`].
+
+use std::{borrow::Cow, future::Future, sync::Arc, time::Duration};
+
+use futures::{
+    FutureExt, StreamExt,
+    future::{BoxFuture, Shared, join_all},
+    stream::{self, BoxStream},
+};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+mod backoff;
+mod hand_over;
+mod kube_queue;
+mod loudness;
+mod reconciler;
+mod requests;
+mod run;
+mod seeded;
+mod watches;
+
+pub use backoff::Retry;
+pub use reconciler::{Action, Key, Reconciler};
+pub use requests::Requests;
+use run::Runs;
+pub use seeded::Pick;
+use seeded::SeededQueue;
+pub use watches::Watches;
+
+use crate::ControllerMetrics;
+
+/// How long runs that are under way may take to end after `stop`.
+const SHUTDOWN: Duration = Duration::from_secs(4);
+
+/// A name, and work that goes on until the process stops.
+pub type Work = (Cow<'static, str>, BoxFuture<'static, ()>);
+
+/// A function around each run, for simulations that pause a process. Runs are tasks of their own, so pausing the queue does not
+/// pause them.
+pub type Around = Arc<dyn Fn(BoxFuture<'static, Action>) -> BoxFuture<'static, Action> + Send + Sync>;
+
+/// How waiting keys are ordered and run.
+pub enum Queue {
+    /// kube-runtime's `Controller`; keys in the order of their requests.
+    Kube,
+    /// As somebody picks, for each controller: for simulations.
+    Seeded(Box<dyn FnMut() -> Pick + Send>),
+}
+
+/// Which replicas do a piece of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Only the one that leads.
+    Leader,
+    /// All of them, from the start.
+    EveryReplica,
+}
+
+/// How a controller is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How many keys are reconciled at the same time; at least one.
+    pub concurrency: u16,
+    /// The back-off after failures.
+    pub retry: Retry,
+}
+
+impl Default for Options {
+    /// 16 runs at a time and the usual back-off.
+    fn default() -> Self {
+        Self { concurrency: 16, retry: Retry::default() }
+    }
+}
+
+/// The controllers and the other work of one process.
+pub struct Manager {
+    metrics: Arc<ControllerMetrics>,
+    queue: Queue,
+    around: Around,
+    controllers: Vec<Prepared>,
+    replica: Vec<Work>,
+    leader: Vec<Work>,
+    before_first: Vec<BoxFuture<'static, ()>>,
+}
+
+/// A controller that becomes work when it is known what it waits for and when it stops.
+type Prepared = (Cow<'static, str>, Box<dyn FnOnce(Barrier, CancellationToken) -> BoxFuture<'static, ()> + Send>);
+
+/// What must have been done before any key is taken.
+type Barrier = Shared<BoxFuture<'static, ()>>;
+
+impl Manager {
+    /// A manager without controllers.
+    pub fn new(metrics: Arc<ControllerMetrics>, queue: Queue) -> Self {
+        let (controllers, replica, leader, before_first) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { metrics, queue, around: Arc::new(|run| run), controllers, replica, leader, before_first }
+    }
+
+    /// The same with a function around each run.
+    #[must_use]
+    pub fn with_around(self, around: Around) -> Self {
+        Self { around, ..self }
+    }
+
+    /// Adds a controller: its watches enqueue in `requests` from now on, as soon as those are open.
+    pub fn add<R: Reconciler>(&mut self, reconciler: Arc<R>, requests: Requests<R::Key>, options: Options) {
+        let mut watches = Watches::new(requests.clone());
+        reconciler.watches(&mut watches);
+        let controller = Controller {
+            runs: Runs::new(reconciler.clone(), options.retry, self.metrics.clone()),
+            reconciler,
+            requests,
+            streams: watches.streams,
+            concurrency: options.concurrency,
+            around: self.around.clone(),
+            pick: match &mut self.queue {
+                Queue::Kube => None,
+                Queue::Seeded(seed) => Some(seed()),
+            },
+        };
+        let name = format!("the controller {}", R::NAME);
+        self.controllers.push((name.into(), Box::new(|before, stop| controller.work(before, stop).boxed())));
+    }
+
+    /// Adds work that is no reconciler. It goes on until the process stops.
+    pub fn add_source(
+        &mut self,
+        name: impl Into<Cow<'static, str>>,
+        scope: Scope,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let works = match scope {
+            Scope::Leader => &mut self.leader,
+            Scope::EveryReplica => &mut self.replica,
+        };
+        works.push((name.into(), work.boxed()));
+    }
+
+    /// Adds what must have been done before any key is reconciled, on the replica that has begun to lead.
+    pub fn before_first(&mut self, work: impl Future<Output = ()> + Send + 'static) {
+        self.before_first.push(work.boxed());
+    }
+
+    /// The work of every replica, to be begun at the start of the process.
+    pub fn replica_work(&mut self) -> Vec<Work> {
+        std::mem::take(&mut self.replica)
+    }
+
+    /// The work of the replica that leads, to be begun when its stores are synced. It ends within five seconds after `stop`.
+    pub fn leader_work(self, stop: &CancellationToken) -> Vec<Work> {
+        let before: Barrier = join_all(self.before_first).map(drop).boxed().shared();
+        let controllers = self.controllers.into_iter();
+        let controllers = controllers.map(|(name, work)| (name, work(before.clone(), stop.clone())));
+        controllers.chain(self.leader).collect()
+    }
+}
+
+struct Controller<R: Reconciler> {
+    runs: Runs<R>,
+    reconciler: Arc<R>,
+    requests: Requests<R::Key>,
+    streams: Vec<BoxStream<'static, R::Key>>,
+    concurrency: u16,
+    around: Around,
+    pick: Option<Pick>,
+}
+
+impl<R: Reconciler> Controller<R> {
+    /// Requests are collected before the first keys are named, so that no change is missed between them.
+    async fn work(self, before: Barrier, stop: CancellationToken) {
+        before.await;
+        let Self { runs, reconciler, requests, streams, concurrency, around, pick } = self;
+        requests.open();
+        requests.add(reconciler.first_keys());
+        let enqueued = requests.clone();
+        let pump = stream::select_all(streams).for_each(move |key| {
+            enqueued.add([key]);
+            std::future::ready(())
+        });
+        let pump = stop.run_until_cancelled(pump);
+        let queue = async {
+            match pick {
+                None => kube_queue::work(runs, requests, concurrency, around, SHUTDOWN, &stop).await,
+                Some(pick) => work_seeded(runs, requests, concurrency, around, pick, &stop).await,
+            }
+        };
+        futures::join!(queue, pump);
+    }
+}
+
+async fn work_seeded<R: Reconciler>(
+    runs: Runs<R>,
+    requests: Requests<R::Key>,
+    concurrency: u16,
+    around: Around,
+    pick: Pick,
+    stop: &CancellationToken,
+) {
+    let runs = Arc::new(runs);
+    let run = |key: R::Key| {
+        let (runs, key_of_run) = (runs.clone(), key.clone());
+        let run = around(async move { runs.reconcile(&key_of_run).await }.boxed());
+        async move { (key, run.await) }
+    };
+    let patience = async {
+        stop.cancelled().await;
+        sleep(SHUTDOWN).await;
+    };
+    tokio::select! {
+        biased;
+        () = SeededQueue::new(concurrency, pick).work(&requests, run, stop) => debug!(controller = R::NAME, "stopped"),
+        () = patience => warn!(controller = R::NAME, "stopped with runs under way; what they wrote is in doubt"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

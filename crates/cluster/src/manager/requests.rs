@@ -1,0 +1,190 @@
+//! The keys that somebody wants to be reconciled: each once, in the order of the requests, so they are never more than there
+//! are keys, however many events there are. On a replica that does not lead nothing is collected.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use tokio::sync::Notify;
+
+use super::Key;
+use crate::lock::lock;
+
+/// Collects the requests of one controller. Clones share them.
+///
+/// Its lock is the last one in the order of locks: nothing is called while it is held.
+#[derive(Debug)]
+pub struct Requests<K> {
+    shared: Arc<Shared<K>>,
+}
+
+#[derive(Debug)]
+struct Shared<K> {
+    waiting: Mutex<Waiting<K>>,
+    some: Notify,
+    is_open: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Waiting<K> {
+    next: Place,
+    by_place: BTreeMap<Place, K>,
+    by_key: BTreeMap<K, Place>,
+}
+
+/// Where a request stands among the others. A class of requests, if there is ever more than one, comes before the number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    number: u64,
+}
+
+impl<K> Clone for Requests<K> {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone() }
+    }
+}
+
+impl<K: Key> Requests<K> {
+    /// Collects nothing before [`Requests::open`], which the manager calls when the controller begins to run.
+    pub fn closed() -> Self {
+        let waiting = Waiting { next: Place { number: 0 }, by_place: BTreeMap::new(), by_key: BTreeMap::new() };
+        let shared = Shared { waiting: Mutex::new(waiting), some: Notify::new(), is_open: AtomicBool::new(false) };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// From now on requests are collected. Whoever opens also requests everything that there is.
+    pub(crate) fn open(&self) {
+        self.shared.is_open.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether requests are collected.
+    pub fn is_open(&self) -> bool {
+        self.shared.is_open.load(Ordering::SeqCst)
+    }
+
+    /// Enqueues these keys. Cheap, never blocks; two requests before the reconciliation are one.
+    pub fn add(&self, keys: impl IntoIterator<Item = K>) {
+        if !self.is_open() {
+            return;
+        }
+        let keys: Vec<K> = keys.into_iter().collect();
+        let mut waiting = lock(&self.shared.waiting);
+        let before = waiting.by_key.len();
+        keys.into_iter().for_each(|key| waiting.enter(key));
+        let has_grown = waiting.by_key.len() > before;
+        drop(waiting);
+        if has_grown {
+            self.shared.some.notify_one();
+        }
+    }
+
+    /// How many keys wait.
+    pub fn len(&self) -> usize {
+        lock(&self.shared.waiting).by_key.len()
+    }
+
+    /// True if no key waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The first key that is none of these.
+    pub(super) fn take_except(&self, busy: &BTreeSet<K>) -> Option<K> {
+        let mut waiting = lock(&self.shared.waiting);
+        let key = waiting.by_place.values().find(|key| !busy.contains(*key))?.clone();
+        waiting.remove(&key);
+        Some(key)
+    }
+
+    /// All keys, in the order of their requests.
+    pub(super) fn take_all(&self) -> Vec<K> {
+        let mut waiting = lock(&self.shared.waiting);
+        waiting.by_key.clear();
+        std::mem::take(&mut waiting.by_place).into_values().collect()
+    }
+
+    /// What was requested until now is about to be done.
+    pub(super) fn cover(&self, key: &K) {
+        lock(&self.shared.waiting).remove(key);
+    }
+
+    /// Resolves when something was requested, or [`Requests::notify`] was called, since the last time. For one reader.
+    pub(super) async fn changed(&self) {
+        self.shared.some.notified().await;
+    }
+
+    /// Lets the reader ask again.
+    pub(super) fn notify(&self) {
+        self.shared.some.notify_one();
+    }
+
+    /// The smallest key, for tests that reconcile by hand.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn take_smallest(&self) -> Option<K> {
+        let mut waiting = lock(&self.shared.waiting);
+        let key = waiting.by_key.first_key_value()?.0.clone();
+        waiting.remove(&key);
+        Some(key)
+    }
+}
+
+impl<K: Key> Waiting<K> {
+    fn enter(&mut self, key: K) {
+        if self.by_key.contains_key(&key) {
+            return;
+        }
+        let place = self.next;
+        self.next.number += 1;
+        self.by_key.insert(key.clone(), place);
+        self.by_place.insert(place, key);
+    }
+
+    fn remove(&mut self, key: &K) {
+        if let Some(place) = self.by_key.remove(key) {
+            self.by_place.remove(&place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opened() -> Requests<u32> {
+        let requests = Requests::closed();
+        requests.open();
+        requests
+    }
+
+    #[test]
+    fn nothing_is_collected_while_they_are_closed() {
+        let requests = Requests::closed();
+        requests.add([1]);
+        assert!(requests.is_empty());
+        requests.open();
+        requests.add([1]);
+        assert_eq!(requests.len(), 1);
+    }
+
+    #[test]
+    fn keys_come_in_the_order_of_their_requests_and_once() {
+        let requests = opened();
+        requests.add([3, 1, 2, 3, 1]);
+        assert_eq!(requests.take_except(&BTreeSet::from([3])), Some(1));
+        requests.add([1]);
+        assert_eq!(requests.take_all(), [3, 2, 1]);
+        assert!(requests.is_empty());
+    }
+
+    #[test]
+    fn a_key_that_is_covered_waits_no_more() {
+        let requests = opened();
+        requests.add([1, 2]);
+        requests.cover(&1);
+        assert_eq!(requests.take_all(), [2]);
+    }
+}

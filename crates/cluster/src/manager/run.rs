@@ -1,0 +1,76 @@
+//! One run of a reconciler: the back-off before it, and how its outcome is counted and logged. Which key is next is decided by
+//! the queues.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use tracing::{Instrument, debug, info, info_span, warn};
+
+use super::{Action, Reconciler, Retry, backoff::Backoff, loudness::Loudness};
+use crate::{Classified, ControllerMetrics, chain};
+
+/// The runs of one reconciler.
+pub(super) struct Runs<R: Reconciler> {
+    reconciler: Arc<R>,
+    backoff: Backoff<R::Key>,
+    loudness: Loudness,
+    metrics: Arc<ControllerMetrics>,
+}
+
+impl<R: Reconciler> Runs<R> {
+    pub fn new(reconciler: Arc<R>, retry: Retry, metrics: Arc<ControllerMetrics>) -> Self {
+        Self { reconciler, backoff: Backoff::new(retry), loudness: Loudness::default(), metrics }
+    }
+
+    /// Reconciles a key, unless it has to wait after a failure. A failure is an action, too: to be requeued.
+    pub async fn reconcile(&self, key: &R::Key) -> Action {
+        if let Some(remaining) = self.backoff.remaining(key) {
+            return Action::RequeueAfter(remaining);
+        }
+        let span = info_span!("reconcile", controller = R::NAME, object = %key);
+        let began = Instant::now();
+        let outcome = self.reconciler.reconcile(key.clone()).instrument(span.clone()).await;
+        self.metrics.duration.with_label_values(&[R::NAME]).observe(began.elapsed().as_secs_f64());
+        span.in_scope(|| match outcome {
+            Ok(action) => self.succeed(key, action),
+            Err(error) => self.fail(key, &error),
+        })
+    }
+
+    fn succeed(&self, key: &R::Key, action: Action) -> Action {
+        let cleared = self.backoff.reset(key);
+        if cleared.was_logged {
+            info!(failures = cleared.count, "reconciliation succeeds again");
+        }
+        if cleared.count > 0 {
+            self.show();
+        }
+        let outcome = match action {
+            Action::AwaitChange => "done",
+            Action::RequeueAfter(_) => "again",
+        };
+        self.metrics.runs.with_label_values(&[R::NAME, outcome]).inc();
+        action
+    }
+
+    fn fail(&self, key: &R::Key, error: &R::Error) -> Action {
+        let (class, text) = (error.class(), chain(error));
+        let failed = self.backoff.failed(key, class, &text);
+        let (failures, seconds) = (failed.count, failed.pause.as_secs_f64());
+        if !failed.is_repeated && self.loudness.allows(class, failures) {
+            warn!(%class, error = text, failures, requeue_after_seconds = seconds, "reconciliation failed");
+            self.backoff.mark_logged(key);
+        } else {
+            debug!(%class, error = text, failures, requeue_after_seconds = seconds, "reconciliation failed");
+        }
+        self.metrics.runs.with_label_values(&[R::NAME, "failed"]).inc();
+        self.metrics.failures.with_label_values(&[R::NAME, class.as_str()]).inc();
+        self.show();
+        Action::RequeueAfter(failed.pause)
+    }
+
+    fn show(&self) {
+        let number = i64::try_from(self.backoff.len()).unwrap_or(i64::MAX);
+        self.metrics.backing_off.with_label_values(&[R::NAME]).set(number);
+    }
+}

@@ -1,0 +1,502 @@
+//! The promises of both queues, under tokio's paused clock.
+
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use futures::future::BoxFuture;
+use tokio::time::{Instant, timeout};
+
+use super::*;
+use crate::{Class, Classified, ObjectKey, testing::metrics};
+
+#[derive(Debug, thiserror::Error)]
+#[error("reconciliation failed: {0}")]
+struct Failed(Class);
+
+impl Classified for Failed {
+    fn class(&self) -> Class {
+        self.0
+    }
+}
+
+/// Both queues keep the same promises.
+#[derive(Clone, Copy)]
+enum Kept {
+    Kube,
+    Seeded,
+}
+
+impl Kept {
+    fn queue(self) -> Queue {
+        match self {
+            Self::Kube => Queue::Kube,
+            Self::Seeded => Queue::Seeded(Box::new(|| Box::new(|_| 0))),
+        }
+    }
+}
+
+macro_rules! by_both_queues {
+    ($($promise:ident),* $(,)?) => {
+        mod kube {
+            $(#[tokio::test(start_paused = true)] async fn $promise() { super::$promise(super::Kept::Kube).await })*
+        }
+        mod seeded {
+            $(#[tokio::test(start_paused = true)] async fn $promise() { super::$promise(super::Kept::Seeded).await })*
+        }
+    };
+}
+
+by_both_queues!(
+    events_do_not_cut_a_back_off_short_and_a_success_ends_it,
+    what_only_the_user_can_cure_is_reconciled_rarely_but_soon_after_an_event,
+    a_conflict_is_reconciled_again_at_once,
+    a_key_is_requeued_after_the_time_that_it_asks_for_and_an_event_brings_it_forward,
+    a_request_during_a_reconciliation_is_not_lost,
+    equal_names_in_two_clusters_are_two_keys,
+    a_key_is_never_reconciled_twice_at_a_time_and_never_more_keys_than_allowed,
+    it_stops_within_five_seconds_even_if_a_run_hangs_and_drops_the_run,
+    it_stops_at_once_if_nothing_is_under_way_and_after_what_is,
+    runs_are_counted_by_outcome_and_class,
+    an_earlier_requeue_replaces_a_later_one,
+    every_key_has_its_turn_however_often_all_are_requested,
+    keys_that_are_due_at_the_same_time_all_run,
+    its_runs_end_when_the_queue_is_dropped,
+    what_was_added_to_be_done_first_is_done_before_any_key_is_reconciled,
+    a_stream_requests_keys,
+);
+
+type Log = Arc<Mutex<BTreeMap<String, Vec<u64>>>>;
+
+type Reconcile = Box<dyn Fn(String, usize) -> BoxFuture<'static, Result<Action, Failed>> + Send + Sync>;
+
+/// A controller under test.
+struct Things {
+    log: Log,
+    began: Instant,
+    first: Vec<ObjectKey>,
+    streamed: Mutex<Option<BoxStream<'static, ObjectKey>>>,
+    /// Is given the name of the key and how often it was reconciled before.
+    reconcile: Reconcile,
+}
+
+impl Reconciler for Things {
+    const NAME: &'static str = "things";
+    type Key = ObjectKey;
+    type Error = Failed;
+
+    fn watches(&self, watches: &mut Watches<ObjectKey>) {
+        if let Some(keys) = self.streamed.lock().unwrap().take() {
+            watches.stream(keys);
+        }
+    }
+
+    fn first_keys(&self) -> Vec<ObjectKey> {
+        self.first.clone()
+    }
+
+    async fn reconcile(&self, key: ObjectKey) -> Result<Action, Failed> {
+        let millis = u64::try_from(self.began.elapsed().as_millis()).unwrap();
+        let before = {
+            let mut all = self.log.lock().unwrap();
+            let runs = all.entry(key.to_string()).or_default();
+            runs.push(millis);
+            runs.len() - 1
+        };
+        (self.reconcile)(key.name.to_string(), before).await
+    }
+}
+
+fn things<R>(reconcile: impl Fn(String, usize) -> R + Send + Sync + 'static) -> Things
+where
+    R: Future<Output = Result<Action, Failed>> + Send + 'static,
+{
+    Things {
+        log: Log::default(),
+        began: Instant::now(),
+        first: Vec::new(),
+        streamed: Mutex::default(),
+        reconcile: Box::new(move |name, before| reconcile(name, before).boxed()),
+    }
+}
+
+/// It runs: when which key was reconciled, in milliseconds since the start.
+struct Scene {
+    requests: Requests<ObjectKey>,
+    stop: CancellationToken,
+    log: Log,
+    registry: berth_telemetry::metrics::Metrics,
+    task: tokio::task::JoinHandle<()>,
+}
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey::new("home".into(), name)
+}
+
+async fn scene<R>(kept: Kept, concurrency: u16, reconcile: impl Fn(String, usize) -> R + Send + Sync + 'static) -> Scene
+where
+    R: Future<Output = Result<Action, Failed>> + Send + 'static,
+{
+    run(kept.queue(), concurrency, things(reconcile)).await
+}
+
+async fn run(queue: Queue, concurrency: u16, things: Things) -> Scene {
+    run_after(queue, concurrency, things, std::future::ready(())).await
+}
+
+async fn run_after(
+    queue: Queue,
+    concurrency: u16,
+    things: Things,
+    before: impl Future<Output = ()> + Send + 'static,
+) -> Scene {
+    let (requests, stop, log) = (Requests::closed(), CancellationToken::new(), things.log.clone());
+    let (registry, all) = metrics();
+    let mut manager = Manager::new(all.controllers, queue);
+    manager.before_first(before);
+    manager.add(Arc::new(things), requests.clone(), Options { concurrency, ..Options::default() });
+    let (name, work) = manager.leader_work(&stop).pop().unwrap();
+    assert_eq!(name, "the controller things");
+    let task = tokio::spawn(work);
+    tokio::task::yield_now().await;
+    Scene { requests, stop, log, registry, task }
+}
+
+impl Scene {
+    fn runs(&self, name: &str) -> Vec<u64> {
+        self.log.lock().unwrap().get(&format!("home/{name}")).cloned().unwrap_or_default()
+    }
+
+    fn request(&self, name: &str) {
+        self.requests.add([key(name)]);
+    }
+
+    async fn request_every_100_ms(&self, name: &str, times: u32) {
+        for _ in 0..times {
+            self.request(name);
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+/// Timers fire up to a millisecond late.
+fn about(actual: &[u64], expected: &[u64]) -> bool {
+    actual.len() == expected.len() && actual.iter().zip(expected).all(|(a, e)| a.abs_diff(*e) <= 10)
+}
+
+async fn events_do_not_cut_a_back_off_short_and_a_success_ends_it(kept: Kept) {
+    let scene = scene(kept, 16, |_, before| async move {
+        if before < 4 { Err(Failed(Class::Later)) } else { Ok(Action::AwaitChange) }
+    })
+    .await;
+    scene.request_every_100_ms("a", 70).await;
+    scene.request("a");
+    sleep(Duration::from_secs(600)).await;
+    let runs = scene.runs("a");
+    assert!(about(&runs[..5], &[0, 500, 1500, 3500, 7500]), "{runs:?}");
+    assert_eq!(runs.len(), 5, "the requests before the success are covered by it");
+    scene.request("a");
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(scene.runs("a").len(), 6);
+}
+
+async fn what_only_the_user_can_cure_is_reconciled_rarely_but_soon_after_an_event(kept: Kept) {
+    let scene = scene(kept, 16, |_, _| async { Err(Failed(Class::User)) }).await;
+    scene.request("a");
+    sleep(Duration::from_secs(1000)).await;
+    assert!(about(&scene.runs("a"), &[0, 900_000]), "{:?}", scene.runs("a"));
+    scene.request("a");
+    sleep(Duration::from_secs(1)).await;
+    assert!(about(&scene.runs("a"), &[0, 900_000, 1_000_000]), "{:?}", scene.runs("a"));
+    scene.request_every_100_ms("a", 100).await;
+    assert!(scene.runs("a").len() <= 5, "{:?}", scene.runs("a"));
+}
+
+async fn a_conflict_is_reconciled_again_at_once(kept: Kept) {
+    let scene = scene(kept, 16, |_, before| async move {
+        if before < 2 { Err(Failed(Class::Soon)) } else { Ok(Action::AwaitChange) }
+    })
+    .await;
+    scene.request("a");
+    sleep(Duration::from_secs(60)).await;
+    assert!(about(&scene.runs("a"), &[0, 200, 600]), "{:?}", scene.runs("a"));
+}
+
+async fn a_key_is_requeued_after_the_time_that_it_asks_for_and_an_event_brings_it_forward(kept: Kept) {
+    let scene = scene(kept, 16, |_, _| async { Ok(Action::RequeueAfter(Duration::from_secs(300))) }).await;
+    scene.request("a");
+    sleep(Duration::from_secs(100)).await;
+    scene.request("a");
+    sleep(Duration::from_secs(500)).await;
+    assert!(about(&scene.runs("a"), &[0, 100_000, 400_000]), "{:?}", scene.runs("a"));
+}
+
+async fn a_request_during_a_reconciliation_is_not_lost(kept: Kept) {
+    let scene = scene(kept, 16, |_, _| async {
+        sleep(Duration::from_secs(1)).await;
+        Ok(Action::AwaitChange)
+    })
+    .await;
+    scene.request("gone");
+    sleep(Duration::from_millis(500)).await;
+    scene.request("gone");
+    sleep(Duration::from_secs(60)).await;
+    assert!(about(&scene.runs("gone"), &[0, 1000]), "{:?}", scene.runs("gone"));
+    scene.request("gone");
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(scene.runs("gone").len(), 3, "a key that was settled can come back");
+}
+
+async fn equal_names_in_two_clusters_are_two_keys(kept: Kept) {
+    let scene = scene(kept, 16, |_, _| async { Ok(Action::AwaitChange) }).await;
+    scene.request("a");
+    scene.requests.add([ObjectKey::new("away".into(), "a")]);
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(scene.log.lock().unwrap().keys().collect::<Vec<_>>(), ["away/a", "home/a"]);
+}
+
+async fn a_key_is_never_reconciled_twice_at_a_time_and_never_more_keys_than_allowed(kept: Kept) {
+    let running = Arc::new(Mutex::new((BTreeMap::<String, u32>::new(), 0)));
+    let seen = running.clone();
+    let scene = scene(kept, 3, move |name, _| {
+        let running = running.clone();
+        async move {
+            {
+                let mut now = running.lock().unwrap();
+                let same = now.0.entry(name.clone()).or_default();
+                *same += 1;
+                assert_eq!(*same, 1);
+                now.1 = now.0.values().sum::<u32>().max(now.1);
+            }
+            sleep(Duration::from_millis(70)).await;
+            *running.lock().unwrap().0.get_mut(&name).unwrap() -= 1;
+            Ok(Action::AwaitChange)
+        }
+    })
+    .await;
+    for _ in 0..20 {
+        for name in ["a", "b", "c", "d", "e"] {
+            scene.request(name);
+        }
+        sleep(Duration::from_millis(30)).await;
+    }
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(seen.lock().unwrap().1, 3);
+    assert!(!scene.task.is_finished());
+}
+
+/// Says when a run is dropped.
+struct Dropped(Arc<AtomicUsize>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Runs that hang, and how many of them were dropped.
+async fn hanging(kept: Kept) -> (Scene, Arc<AtomicUsize>) {
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let counter = dropped.clone();
+    let scene = scene(kept, 16, move |_, _| {
+        let guard = Dropped(counter.clone());
+        async move {
+            sleep(Duration::from_secs(3600)).await;
+            drop(guard);
+            Ok(Action::AwaitChange)
+        }
+    })
+    .await;
+    scene.request("a");
+    sleep(Duration::from_secs(1)).await;
+    (scene, dropped)
+}
+
+async fn it_stops_within_five_seconds_even_if_a_run_hangs_and_drops_the_run(kept: Kept) {
+    let (scene, dropped) = hanging(kept).await;
+    let began = Instant::now();
+    scene.stop.cancel();
+    scene.task.await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert_eq!(dropped.load(Ordering::SeqCst), 1, "whoever gives the lease back relies on it");
+}
+
+async fn its_runs_end_when_the_queue_is_dropped(kept: Kept) {
+    let (scene, dropped) = hanging(kept).await;
+    scene.task.abort();
+    sleep(Duration::from_millis(10)).await;
+    assert_eq!(dropped.load(Ordering::SeqCst), 1);
+}
+
+async fn it_stops_at_once_if_nothing_is_under_way_and_after_what_is(kept: Kept) {
+    for (run, longest) in [(0, 1), (2, 3)] {
+        let scene = scene(kept, 16, move |_, _| async move {
+            sleep(Duration::from_secs(run)).await;
+            Ok(Action::RequeueAfter(Duration::from_secs(60)))
+        })
+        .await;
+        scene.request("a");
+        sleep(Duration::from_millis(500)).await;
+        scene.stop.cancel();
+        timeout(Duration::from_secs(longest), scene.task).await.unwrap().unwrap();
+    }
+}
+
+async fn runs_are_counted_by_outcome_and_class(kept: Kept) {
+    let scene = scene(kept, 16, |name, _| async move {
+        match name.as_str() {
+            "bad" => Err(Failed(Class::User)),
+            "again" => Ok(Action::RequeueAfter(Duration::from_secs(3600))),
+            _ => Ok(Action::AwaitChange),
+        }
+    })
+    .await;
+    for name in ["good", "bad", "again"] {
+        scene.request(name);
+    }
+    sleep(Duration::from_secs(1)).await;
+    let text = scene.registry.render();
+    for line in [
+        r#"berth_controller_runs_total{controller="things",outcome="done"} 1"#,
+        r#"berth_controller_runs_total{controller="things",outcome="again"} 1"#,
+        r#"berth_controller_runs_total{controller="things",outcome="failed"} 1"#,
+        r#"berth_controller_failures_total{class="user",controller="things"} 1"#,
+        r#"berth_controller_backing_off_objects{controller="things"} 1"#,
+        r#"berth_controller_run_duration_seconds_count{controller="things"} 3"#,
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+}
+
+/// Reconciles one key at a time; `again` is requested once more during the first run. Gives the keys in the order of runs.
+async fn order_of(queue: Queue, requested: &[&str], again: &'static str) -> Vec<String> {
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let requests = Arc::new(Mutex::new(None::<Requests<ObjectKey>>));
+    let (seen, enqueue) = (order.clone(), requests.clone());
+    let things = things(move |name, _| {
+        if seen.lock().unwrap().is_empty() && !again.is_empty() {
+            enqueue.lock().unwrap().as_ref().unwrap().add([key(again)]);
+        }
+        seen.lock().unwrap().push(name);
+        async {
+            sleep(Duration::from_millis(10)).await;
+            Ok(Action::AwaitChange)
+        }
+    });
+    let scene = run(queue, 1, things).await;
+    *requests.lock().unwrap() = Some(scene.requests.clone());
+    for name in requested {
+        scene.request(name);
+        sleep(Duration::from_millis(1)).await;
+    }
+    sleep(Duration::from_secs(1)).await;
+    let order = order.lock().unwrap();
+    order.clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_picks_decides_the_order() {
+    for (place, expected) in [(0, ["x", "a", "b", "c"]), (1, ["x", "b", "c", "a"]), (2, ["x", "c", "a", "b"])] {
+        let queue = Queue::Seeded(Box::new(move || Box::new(move |_| place)));
+        assert_eq!(order_of(queue, &["x", "c", "b", "a"], "").await, expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_are_reconciled_in_the_order_of_their_requests() {
+    assert_eq!(order_of(Queue::Kube, &["x", "c", "a", "b", "c"], "").await, ["x", "c", "a", "b"]);
+    let again = order_of(Queue::Kube, &["x", "c", "a"], "x").await;
+    assert_eq!(again, ["x", "c", "a", "x"], "a key that is requested while it is reconciled waits behind the others");
+}
+
+async fn an_earlier_requeue_replaces_a_later_one(kept: Kept) {
+    let scene = scene(kept, 16, |name, before| async move {
+        let delay = if name == "a" && before == 0 { 100 } else { 300 };
+        Ok(Action::RequeueAfter(Duration::from_secs(delay)))
+    })
+    .await;
+    scene.request("a");
+    scene.request("b");
+    sleep(Duration::from_secs(50)).await;
+    scene.request("a");
+    sleep(Duration::from_secs(310)).await;
+    assert!(about(&scene.runs("a"), &[0, 50_000, 350_000]), "{:?}", scene.runs("a"));
+    assert!(about(&scene.runs("b"), &[0, 300_000]), "{:?}", scene.runs("b"));
+}
+
+/// With kube's `Controller` alone most of the keys would never run.
+async fn every_key_has_its_turn_however_often_all_are_requested(kept: Kept) {
+    let requests = Arc::new(Mutex::new(None::<Requests<ObjectKey>>));
+    let enqueue = requests.clone();
+    let mut place = 0;
+    let queue = match kept {
+        Kept::Kube => Queue::Kube,
+        // Whoever picks has to be fair.
+        Kept::Seeded => Queue::Seeded(Box::new(move || {
+            Box::new(move |waiting| {
+                place += 1;
+                place % waiting
+            })
+        })),
+    };
+    let things = things(move |name, _| {
+        let enqueue = enqueue.clone();
+        async move {
+            enqueue.lock().unwrap().as_ref().unwrap().add([key(&name)]);
+            sleep(Duration::from_millis(1)).await;
+            Ok(Action::AwaitChange)
+        }
+    });
+    let scene = run(queue, 16, things).await;
+    *requests.lock().unwrap() = Some(scene.requests.clone());
+    scene.requests.add((0..2000).map(|number| key(&number.to_string())));
+    sleep(Duration::from_millis(1500)).await;
+    let log = scene.log.lock().unwrap();
+    let runs: Vec<usize> = log.values().map(Vec::len).collect();
+    let (least, most) = (*runs.iter().min().unwrap(), *runs.iter().max().unwrap());
+    assert_eq!(runs.len(), 2000);
+    if let Kept::Kube = kept {
+        assert!(least >= 2 && most - least <= 2, "{least} to {most} runs");
+    }
+}
+
+async fn keys_that_are_due_at_the_same_time_all_run(kept: Kept) {
+    let scene = scene(kept, 16, |_, before| async move {
+        sleep(Duration::from_millis(1)).await;
+        Ok(if before == 0 { Action::RequeueAfter(Duration::from_secs(60)) } else { Action::AwaitChange })
+    })
+    .await;
+    scene.requests.add((0..1000).map(|number| key(&number.to_string())));
+    sleep(Duration::from_secs(120)).await;
+    let log = scene.log.lock().unwrap();
+    assert_eq!(log.len(), 1000);
+    assert!(log.values().all(|runs| runs.len() == 2), "{log:?}");
+}
+
+async fn what_was_added_to_be_done_first_is_done_before_any_key_is_reconciled(kept: Kept) {
+    let things = Things { first: vec![key("first")], ..things(|_, _| async { Ok(Action::AwaitChange) }) };
+    let scene = run_after(kept.queue(), 16, things, sleep(Duration::from_secs(5))).await;
+    scene.request("too early");
+    sleep(Duration::from_secs(1)).await;
+    assert!(scene.log.lock().unwrap().is_empty());
+    sleep(Duration::from_secs(10)).await;
+    assert!(about(&scene.runs("first"), &[5000]), "{:?}", scene.runs("first"));
+    assert_eq!(scene.runs("too early"), [0; 0], "first keys stand for everything that there is");
+}
+
+async fn a_stream_requests_keys(kept: Kept) {
+    let things = things(|_, _| async { Ok(Action::AwaitChange) });
+    let keys = stream::iter(["a", "b"]).map(key).boxed();
+    *things.streamed.lock().unwrap() = Some(keys);
+    let scene = run(kept.queue(), 16, things).await;
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!((scene.runs("a").len(), scene.runs("b").len()), (1, 1));
+    scene.request("a");
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(scene.runs("a").len(), 2, "a stream that has ended ends nothing else");
+}

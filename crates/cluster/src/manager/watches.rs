@@ -1,0 +1,55 @@
+//! Which changes request which keys: a mapping function for each watch, declared beside the reconciler. Mapping functions
+//! run only on the replica that leads.
+
+use futures::{Stream, StreamExt, stream::BoxStream};
+
+use super::{Key, Requests};
+use crate::{Change, Kind, Store};
+use berth_core::ClusterName;
+
+/// The watches of one controller, while they are declared.
+pub struct Watches<K: Key> {
+    requests: Requests<K>,
+    pub(super) streams: Vec<BoxStream<'static, K>>,
+}
+
+impl<K: Key> Watches<K> {
+    /// Watches that enqueue in `requests`.
+    pub(crate) fn new(requests: Requests<K>) -> Self {
+        Self { requests, streams: Vec::new() }
+    }
+
+    /// A change in a store requests the keys that `map` names, after everybody who keeps state has heard of it.
+    pub fn changes<O: Kind, I: IntoIterator<Item = K>>(
+        &mut self,
+        store: &Store<O>,
+        map: impl Fn(&Change<O>) -> I + Send + Sync + 'static,
+    ) {
+        let requests = self.requests.clone();
+        store.on_requests(move |change| {
+            if requests.is_open() {
+                requests.add(map(change));
+            }
+        });
+    }
+
+    /// A cluster that is synced, for the first time or again, requests the keys that `map` names: whoever waited for that is
+    /// requested by nothing else.
+    pub fn resynced<O: Kind, I: IntoIterator<Item = K>>(
+        &mut self,
+        store: &Store<O>,
+        map: impl Fn(&ClusterName) -> I + Send + Sync + 'static,
+    ) {
+        let requests = self.requests.clone();
+        store.on_resynced(move |cluster| {
+            if requests.is_open() {
+                requests.add(map(cluster));
+            }
+        });
+    }
+
+    /// Keys from elsewhere than a store. The stream is polled only while the controller runs.
+    pub fn stream(&mut self, keys: impl Stream<Item = K> + Send + 'static) {
+        self.streams.push(keys.boxed());
+    }
+}

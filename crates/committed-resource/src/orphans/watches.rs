@@ -1,0 +1,75 @@
+//! Which slots are requested because a change makes them orphans, or no orphans any more: pure functions of the old object, the
+//! new object and the indexes.
+
+use std::collections::BTreeSet;
+
+use berth_cluster::{Change, ObjectKey, Store, Watches, braked_slots, indexes::RESERVATION_BY_COMMITMENT};
+use berth_crds::{CommittedResource, Knowledge, Reservation};
+
+use super::{is_orphan, is_slot};
+
+/// Declares what the controller watches.
+pub(super) fn declare(
+    watches: &mut Watches<ObjectKey>,
+    reservations: &Store<Reservation>,
+    commitments: &Store<CommittedResource>,
+    knowledges: &Store<Knowledge>,
+) {
+    let store = commitments.clone();
+    watches.changes(reservations, move |change| by_reservation(change, &store));
+    let store = reservations.clone();
+    watches.changes(commitments, move |change| by_commitment(change, &store));
+    // There a person confirms what the brake has stopped.
+    let store = reservations.clone();
+    watches.changes(knowledges, move |_| braked_slots(&store));
+}
+
+/// Slots that are orphans, and those that were and may still say so.
+pub(super) fn first(reservations: &Store<Reservation>, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
+    let slots = reservations.all().into_iter().filter(|entry| is_slot(&entry.object));
+    let orphans = slots.filter(|entry| is_orphan(&entry.object, commitments)).map(|entry| entry.key);
+    orphans.chain(braked_slots(reservations)).collect()
+}
+
+/// A slot that has, or had, no commitment concerns itself.
+fn by_reservation(change: &Change<Reservation>, commitments: &Store<CommittedResource>) -> Option<ObjectKey> {
+    let slots = [&change.old, &change.new].into_iter().flatten().filter(|object| is_slot(object));
+    let mut orphans = slots.filter(|object| is_orphan(object, commitments));
+    orphans.next().map(|_| change.key.clone())
+}
+
+/// A commitment concerns the slots with its UUID when it comes or goes.
+fn by_commitment(change: &Change<CommittedResource>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
+    let uuid = |object: &Option<std::sync::Arc<CommittedResource>>| {
+        object.as_ref().map(|object| object.spec.commitment_uuid.clone())
+    };
+    let (old, new) = (uuid(&change.old), uuid(&change.new));
+    if old == new {
+        return BTreeSet::new();
+    }
+    let uuids = [old, new].into_iter().flatten();
+    let slots = uuids.flat_map(|uuid| reservations.select(&RESERVATION_BY_COMMITMENT, &uuid));
+    slots.filter(|entry| is_slot(&entry.object)).map(|entry| entry.key).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_cluster::{
+        indexes::{COMMITMENT_INDEXES, RESERVATION_INDEXES},
+        testing::filled,
+    };
+    use berth_core::ClusterName;
+    use berth_crds::testing;
+
+    use super::*;
+
+    #[test]
+    fn only_slots_without_a_commitment_concern_the_controller_at_its_start() {
+        let home = ClusterName::home();
+        let commitments = filled(COMMITMENT_INDEXES, &home, [testing::commitment("here", "480Gi")]);
+        let slots = [testing::slot("here", 0), testing::slot("gone", 0), testing::slot("", 0)];
+        let reservations = filled(RESERVATION_INDEXES, &home, slots);
+        let keys = first(&reservations, &commitments);
+        assert_eq!(keys.iter().map(|key| &*key.name).collect::<Vec<_>>(), ["commitment-gone-0"]);
+    }
+}
