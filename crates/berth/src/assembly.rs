@@ -13,7 +13,7 @@ mod relief;
 mod upkeep;
 
 pub use controllers::{Controllers, Environment};
-pub use events::{Queues, Stores};
+pub use events::Queues;
 pub use memory::{Memory, MemorySettings};
 pub use metrics::OperatorMetrics;
 pub use nova::{Deciding, Nova};

@@ -3,9 +3,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use berth_cluster::{Kind, Partial, Store};
+use berth_cluster::{Kind, Partial, Store, StoreSet as _, Stores};
 use berth_core::ClusterName;
-use berth_crds as crds;
 use berth_laws::{Frozen, Law, Outside, Overdue, Snapshot, Violation, always, at_rest};
 use berth_telemetry::{
     config::Configuration,
@@ -15,8 +14,6 @@ use prometheus::IntCounterVec;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info};
-
-use crate::assembly::Stores;
 
 mod standing;
 
@@ -98,7 +95,7 @@ pub(crate) async fn watch_laws(watched: Watched, metrics: LawMetrics, stop: Canc
     while stop.run_until_cancelled(sleep_until(next)).await.is_some() {
         let began = Instant::now();
         next = began + interval;
-        if let Err(partial) = complete(&stores) {
+        if let Err(partial) = stores.check_completeness() {
             debug!(%partial, "the laws are not checked");
             standing.interrupted();
             memory.interrupted(start.elapsed());
@@ -180,15 +177,6 @@ fn snapshot(stores: &Stores) -> Snapshot {
 
 fn all<K: Kind>(store: &Store<K>) -> impl Iterator<Item = (ClusterName, Arc<K>)> + use<K> {
     store.all().into_iter().map(|entry| (entry.key.cluster, entry.object))
-}
-
-/// Whether the stores show everything. A host that cannot be read is only not judged; any other object that cannot be
-/// read would make its commitment look broken.
-fn complete(stores: &Stores) -> Result<(), Partial> {
-    every_cluster(&stores.commitments, |store, cluster| store.complete(cluster).map(drop))?;
-    every_cluster(&stores.reservations, |store, cluster| store.complete(cluster).map(drop))?;
-    every_cluster(&stores.capacities, Store::<crds::FlavorGroupCapacity>::followed)?;
-    every_cluster(&stores.hypervisors, Store::<crds::Hypervisor>::followed)
 }
 
 fn every_cluster<K: Kind>(

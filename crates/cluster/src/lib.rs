@@ -33,6 +33,7 @@ mod preflight;
 mod read_once;
 mod routing;
 mod store;
+mod stores;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod turns;
@@ -68,6 +69,7 @@ pub use preflight::{Need, Preflight, Verb, preflight};
 pub use read_once::{Listed, ReadError, leave_out};
 pub use routing::{RouteError, Routes};
 pub use store::{Change, Complete, Completeness, Entry, Index, Malformed, Partial, Store, Whole};
+pub use stores::{Checkable, Contents, Feeding, Presence, Properties, ReadBy, StoreSet, Stores, Visitor};
 pub use view_feed::{feed_hosts, feed_reservations};
 pub use watch::{feed, feed_optional};
 pub use write::{Call, Guard, Operation, WriteError, Writer, Written};

@@ -3,7 +3,7 @@
 
 use berth_core::ClusterName;
 
-use crate::{Guarded, Index, Key, Kind, Requests, Store, Watches, Whole};
+use crate::{Guarded, Index, Key, Kind, Properties, Requests, Store, StoreSet, Visitor, Watches, Whole};
 
 /// Proof of a complete read that nobody made.
 pub fn whole<K>(cluster: &ClusterName) -> Whole<K> {
@@ -23,6 +23,18 @@ pub fn filled<K: Kind>(
     }
     store.init_done(cluster);
     store
+}
+
+/// Every kind of the set is synced in `cluster`, without any object.
+pub fn sync(stores: &impl StoreSet, cluster: &ClusterName) {
+    struct Sync<'a>(&'a ClusterName);
+    impl Visitor for Sync<'_> {
+        fn visit<K: Kind>(&mut self, store: &Store<K>, _: &Properties) {
+            store.init(self.0);
+            store.init_done(self.0);
+        }
+    }
+    stores.each(&mut Sync(cluster));
 }
 
 /// The watch of `cluster` shows that an object was created or changed.

@@ -38,4 +38,4 @@ pub use refusal::Refusal;
 pub use server::{SOMEBODY, Server, path_of};
 pub use stepped::SteppedClock;
 pub use stop::Stop;
-pub use world::{Stores, World, next};
+pub use world::{World, next};

@@ -5,13 +5,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use berth_cluster::{
-    Brake, BrakeParts, ClusterMetrics, Clusters, Events, Freezer, Key, Kind, Manager, ObjectKey, Options, Queue,
-    Reconciler, Requests, Routes, Store, Writer, feed_hosts, feed_reservations,
-    indexes::{CAPACITY_INDEXES, COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES},
-    testing::{applied, deleted, filled, opened, take_smallest},
+    Brake, BrakeParts, ClusterMetrics, Clusters, Events, Freezer, Key, Kind, Manager, ObjectKey, Options, Presence,
+    Properties, Queue, Reconciler, Requests, Routes, Store, StoreSet as _, Stores, Visitor, Writer, feed_hosts,
+    feed_reservations,
+    testing::{applied, deleted, opened, sync, take_smallest},
 };
 use berth_core::{ClusterName, SlotKey};
-use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation};
 use berth_scheduler::{BuiltIn, Scheduler, Settings, WakeSlots};
 use berth_telemetry::{
     clock::Clock,
@@ -22,23 +21,6 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Event, Happened, Refusal, Server};
-
-/// The stores of the operator.
-#[derive(Clone)]
-pub struct Stores {
-    /// Commitments.
-    pub commitments: Store<CommittedResource>,
-    /// Reservations.
-    pub reservations: Store<Reservation>,
-    /// Hosts.
-    pub hypervisors: Store<Hypervisor>,
-    /// The flavor groups.
-    pub knowledges: Store<Knowledge>,
-    /// How many cores the groups have in the zones.
-    pub capacities: Store<FlavorGroupCapacity>,
-    /// Pipelines, of which there are none.
-    pub pipelines: Store<Pipeline>,
-}
 
 /// Enqueues these objects.
 pub type WakeKeys = Arc<dyn Fn(&[ObjectKey]) + Send + Sync>;
@@ -65,15 +47,8 @@ pub struct World {
 impl World {
     /// A process that has just begun and knows nothing yet: [`Self::declare`] its controllers, then [`Self::list`].
     pub fn new(server: &Server) -> Self {
-        let home = ClusterName::home();
-        let stores = Stores {
-            commitments: filled(COMMITMENT_INDEXES, &home, []),
-            reservations: filled(RESERVATION_INDEXES, &home, []),
-            hypervisors: filled(HYPERVISOR_INDEXES, &home, []),
-            knowledges: filled(&[], &home, []),
-            capacities: filled(CAPACITY_INDEXES, &home, []),
-            pipelines: filled(&[], &home, []),
-        };
+        let stores = Stores::default();
+        sync(&stores, &ClusterName::home());
         let world = Self {
             server: server.clone(),
             clusters: server.cluster().into(),
@@ -98,14 +73,10 @@ impl World {
 
     /// Feeds the stores with everything that there is.
     pub fn list(&self) -> Result<(), Refusal> {
-        let (server, stores, home) = (&self.server, &self.stores, ClusterName::home());
-        *self.known() = server.version();
-        server.all()?.into_iter().for_each(|object| applied(&stores.knowledges, &home, object));
-        server.all()?.into_iter().for_each(|object| applied(&stores.capacities, &home, object));
-        server.all()?.into_iter().for_each(|object| applied(&stores.hypervisors, &home, object));
-        server.all()?.into_iter().for_each(|object| applied(&stores.reservations, &home, object));
-        server.all()?.into_iter().for_each(|object| applied(&stores.commitments, &home, object));
-        Ok(())
+        *self.known() = self.server.version();
+        let mut list = List { server: &self.server, outcome: Ok(()) };
+        self.stores.each(&mut list);
+        list.outcome
     }
 
     /// Feeds the stores with what has happened since the last time, as a watch would; also for hooks, in the middle of a
@@ -114,12 +85,9 @@ impl World {
         let mut known = self.known();
         for event in self.server.since(*known) {
             *known = event.version;
-            let stores = &self.stores;
-            tell(&stores.knowledges, &event)?;
-            tell(&stores.capacities, &event)?;
-            tell(&stores.hypervisors, &event)?;
-            tell(&stores.reservations, &event)?;
-            tell(&stores.commitments, &event)?;
+            let mut deliver = Deliver { event: &event, outcome: Ok(()) };
+            self.stores.each(&mut deliver);
+            deliver.outcome?;
         }
         Ok(())
     }
@@ -185,17 +153,37 @@ impl World {
     }
 }
 
-fn tell<K: Kind>(store: &Store<K>, event: &Event) -> Result<(), Refusal> {
-    if event.kind != K::url_path(&(), None) {
-        return Ok(());
+struct List<'a> {
+    server: &'a Server,
+    outcome: Result<(), Refusal>,
+}
+
+impl Visitor for List<'_> {
+    fn visit<K: Kind>(&mut self, store: &Store<K>, properties: &Properties) {
+        match self.server.all::<K>() {
+            Ok(objects) => objects.into_iter().for_each(|object| applied(store, &ClusterName::home(), object)),
+            Err(_) if properties.presence == Presence::Installed => {}
+            Err(refusal) => self.outcome = Err(refusal),
+        }
     }
-    let object: K = serde_json::from_value(Value::clone(&event.object))
-        .map_err(|error| Refusal::new(500, "InternalError", "", error.to_string()))?;
-    match event.happened {
-        Happened::Applied => applied(store, &ClusterName::home(), object),
-        Happened::Deleted => deleted(store, &ClusterName::home(), object),
+}
+
+struct Deliver<'a> {
+    event: &'a Event,
+    outcome: Result<(), Refusal>,
+}
+
+impl Visitor for Deliver<'_> {
+    fn visit<K: Kind>(&mut self, store: &Store<K>, _: &Properties) {
+        if self.event.kind != K::url_path(&(), None) {
+            return;
+        }
+        match (serde_json::from_value::<K>(Value::clone(&self.event.object)), self.event.happened) {
+            (Ok(object), Happened::Applied) => applied(store, &ClusterName::home(), object),
+            (Ok(object), Happened::Deleted) => deleted(store, &ClusterName::home(), object),
+            (Err(error), _) => self.outcome = Err(Refusal::new(500, "InternalError", "", error.to_string())),
+        }
     }
-    Ok(())
 }
 
 fn enqueue(requests: &Requests<ObjectKey>, slots: &[SlotKey]) {

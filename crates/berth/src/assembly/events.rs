@@ -2,27 +2,9 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{ObjectKey, Requests, Routes, Store, feed_hosts, feed_reservations};
+use berth_cluster::{ObjectKey, Requests, Routes, Stores, feed_hosts, feed_reservations};
 use berth_core::SlotKey;
-use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation};
 use berth_scheduler::{BuiltIn, Scheduler};
-
-/// The stores of the operator.
-#[derive(Clone)]
-pub struct Stores {
-    /// Commitments.
-    pub commitments: Store<CommittedResource>,
-    /// Reservations of every type.
-    pub reservations: Store<Reservation>,
-    /// Hosts.
-    pub hypervisors: Store<Hypervisor>,
-    /// The flavor groups.
-    pub knowledges: Store<Knowledge>,
-    /// How many cores the groups have in the zones.
-    pub capacities: Store<FlavorGroupCapacity>,
-    /// Pipelines; the kind need not be installed.
-    pub pipelines: Store<Pipeline>,
-}
 
 /// The requests of the controllers whose keys the scheduler and the ledger of cores enqueue as well.
 #[derive(Clone)]

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use berth_cluster::{Events, Fence, ObjectKey};
+use berth_cluster::{Events, Fence, ObjectKey, ReadBy};
 use berth_core::{HostName, SlotKey};
 use berth_reservation::Step;
 use berth_scheduler::{BuiltIn, Placed, Scheduler, Shortage, SlotRequest};
@@ -15,7 +15,7 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    looking::{self, Look, Scope},
+    looking::{self, Look},
     output,
     slot_facts::SlotFacts,
     vms,
@@ -65,7 +65,7 @@ pub(super) fn show<T: Serialize>(
 ) -> Result<(), Error> {
     let configuration = looking::configured(clusters)?;
     let account = looking::within(async {
-        let look = looking::look_around(clusters, configuration, Scope::Commitments).await?;
+        let look = looking::look_around(clusters, configuration, ReadBy::Controllers).await?;
         explain(&look).await
     })?;
     output::show(form, &account, text)

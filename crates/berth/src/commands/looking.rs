@@ -3,18 +3,17 @@
 //! without home, a remote is named as missing.
 
 use berth_cluster::{
-    Cluster, Clusters, FlavorGroupsCache, Kind, KnownFlavorGroups, Listed, ReadError, Routes, Store,
-    indexes::COMMITMENT_BY_UUID, leave_out,
+    Cluster, Clusters, FlavorGroupsCache, KnownFlavorGroups, ReadBy, ReadError, Routes, StoreSet as _,
+    indexes::COMMITMENT_BY_UUID,
 };
 use berth_core::{ClusterName, CommitmentUuid};
-use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation};
 use berth_telemetry::{
     config::{self, Configuration, Files},
     logs::{self, Format, Wanted},
 };
 use futures::future::join_all;
 use serde::Serialize;
-use tokio::{runtime, try_join};
+use tokio::runtime;
 
 use crate::{
     args::ClusterArguments,
@@ -25,15 +24,6 @@ use crate::{
 
 /// What is known only to the operator, as a line for people.
 pub(super) const UNSEEN: &str = "Not seen: what the operator has decided within the last seconds and not written yet.";
-
-/// What is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
-    /// What the scheduler decides on.
-    Hosts,
-    /// That, and what the controllers decide on.
-    Commitments,
-}
 
 /// What there was.
 pub(super) struct Look {
@@ -76,7 +66,7 @@ pub(super) fn configured(arguments: &ClusterArguments) -> Result<Configuration, 
 
 /// Reads everything once that the scheduler decides on.
 pub(super) fn look(arguments: &ClusterArguments, configuration: Configuration) -> Result<Look, Error> {
-    within(look_around(arguments, configuration, Scope::Hosts))
+    within(look_around(arguments, configuration, ReadBy::Scheduler))
 }
 
 /// Runs something to its end.
@@ -90,12 +80,12 @@ pub(super) fn within<T>(work: impl Future<Output = Result<T, Error>>) -> Result<
 pub(super) async fn look_around(
     arguments: &ClusterArguments,
     configuration: Configuration,
-    scope: Scope,
+    by: ReadBy,
 ) -> Result<Look, Error> {
     let agent = user_agent(&configuration);
     let kubeconfig = arguments.kubeconfig.as_deref();
     let clusters = Cluster::connect_all(kubeconfig, &agent, &configuration.api_servers).await?;
-    Look::read(clusters, configuration, scope).await
+    Look::read(clusters, configuration, by).await
 }
 
 /// Those of the operator, but nothing is shuffled: people want to see the order of the weights.
@@ -112,18 +102,18 @@ async fn fill(
     routes: &Routes,
     memory: &Memory,
     configuration: &Configuration,
-    scope: Scope,
+    by: ReadBy,
 ) -> Result<Vec<Missing>, Error> {
     let zones = configuration.api_servers.remotes.iter().map(|remote| remote.zone().map(str::to_owned)).chain([None]);
-    let reading = clusters.iter().map(|cluster| Contents::read(cluster, routes, scope));
+    let reading = clusters.iter().map(|cluster| memory.stores.read_once(cluster, routes, by));
     let mut missing = Vec::new();
     for ((cluster, zone), contents) in clusters.iter().zip(zones).zip(join_all(reading).await) {
         match contents {
-            Ok(contents) => contents.fill(memory),
+            Ok(contents) => contents.fill(),
             Err(error) if cluster.name == ClusterName::home() => return Err(error.into()),
             Err(ReadError { cluster, kind, why, .. }) => {
                 let why = format!("{kind}: {why}");
-                unread(&cluster, routes, memory, &why);
+                memory.stores.leave_out(&cluster, routes, &why);
                 missing.push(Missing { cluster: cluster.to_string(), zone, why });
             }
         }
@@ -131,99 +121,12 @@ async fn fill(
     Ok(missing)
 }
 
-/// The stores know that they do not know the cluster.
-fn unread(cluster: &ClusterName, routes: &Routes, memory: &Memory, why: &str) {
-    let stores = &memory.stores;
-    let unread = Unread { cluster, routes, why };
-    unread.one(&stores.hypervisors);
-    unread.one(&stores.reservations);
-    unread.one(&stores.commitments);
-    unread.one(&stores.knowledges);
-    unread.one(&stores.capacities);
-}
-
-struct Unread<'a> {
-    cluster: &'a ClusterName,
-    routes: &'a Routes,
-    why: &'a str,
-}
-
-impl Unread<'_> {
-    fn one<K: Kind>(&self, store: &Store<K>) {
-        if self.routes.serves::<K>(self.cluster) {
-            leave_out(store, self.cluster, self.why);
-        }
-    }
-}
-
-/// Everything of one cluster.
-struct Contents {
-    hosts: Option<Listed<Hypervisor>>,
-    reservations: Option<Listed<Reservation>>,
-    knowledges: Option<Listed<Knowledge>>,
-    pipelines: Option<Listed<Pipeline>>,
-    commitments: Option<Listed<CommittedResource>>,
-    capacities: Option<Listed<FlavorGroupCapacity>>,
-}
-
-impl Contents {
-    async fn read(cluster: &Cluster, routes: &Routes, scope: Scope) -> Result<Self, ReadError> {
-        let (hosts, reservations, knowledges, pipelines, commitments, capacities) = try_join!(
-            one::<Hypervisor>(cluster, routes),
-            one::<Reservation>(cluster, routes),
-            one::<Knowledge>(cluster, routes),
-            optional(one::<Pipeline>(cluster, routes)),
-            within_scope(scope, one::<CommittedResource>(cluster, routes)),
-            within_scope(scope, one::<FlavorGroupCapacity>(cluster, routes)),
-        )?;
-        Ok(Self { hosts, reservations, knowledges, pipelines, commitments, capacities })
-    }
-
-    fn fill(self, memory: &Memory) {
-        let stores = &memory.stores;
-        into(self.pipelines, &stores.pipelines);
-        into(self.knowledges, &stores.knowledges);
-        into(self.hosts, &stores.hypervisors);
-        into(self.reservations, &stores.reservations);
-        into(self.capacities, &stores.capacities);
-        into(self.commitments, &stores.commitments);
-    }
-}
-
-async fn one<K: Kind>(cluster: &Cluster, routes: &Routes) -> Result<Option<Listed<K>>, ReadError> {
-    if routes.serves::<K>(&cluster.name) { Listed::read(cluster).await.map(Some) } else { Ok(None) }
-}
-
-/// A kind that only the controllers decide on.
-async fn within_scope<K>(
-    scope: Scope,
-    reading: impl Future<Output = Result<Option<Listed<K>>, ReadError>>,
-) -> Result<Option<Listed<K>>, ReadError> {
-    if scope == Scope::Commitments { reading.await } else { Ok(None) }
-}
-
-/// A kind that need not be installed.
-async fn optional<K>(
-    reading: impl Future<Output = Result<Option<Listed<K>>, ReadError>>,
-) -> Result<Option<Listed<K>>, ReadError> {
-    match reading.await {
-        Err(error) if error.not_served => Ok(None),
-        read => read,
-    }
-}
-
-fn into<K: Kind>(listed: Option<Listed<K>>, store: &Store<K>) {
-    if let Some(listed) = listed {
-        listed.fill(store);
-    }
-}
-
 impl Look {
     /// Reads everything once.
-    pub(super) async fn read(clusters: Clusters, configuration: Configuration, scope: Scope) -> Result<Self, Error> {
+    pub(super) async fn read(clusters: Clusters, configuration: Configuration, by: ReadBy) -> Result<Self, Error> {
         let routes = Routes::new(&configuration.api_servers);
         let memory = Memory::new(settings(&configuration), &routes);
-        let missing = fill(&clusters, &routes, &memory, &configuration, scope).await?;
+        let missing = fill(&clusters, &routes, &memory, &configuration, by).await?;
         Ok(Self { configuration, clusters, routes, memory, missing })
     }
 

@@ -3,13 +3,11 @@
 
 use std::time::Duration;
 
-use berth_cluster::{Kind, Store, kind_name};
+use berth_cluster::{StoreSet as _, Stores};
 use berth_core::ClusterName;
 use berth_http::Component;
 use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
-
-use crate::assembly::Stores;
 
 pub(super) const EVERY: Duration = Duration::from_secs(2);
 
@@ -17,7 +15,7 @@ pub(super) const EVERY: Duration = Duration::from_secs(2);
 pub(super) async fn watch(stores: Stores, component: Component, stop: CancellationToken) {
     let mut tick = interval(EVERY);
     while stop.run_until_cancelled(tick.tick()).await.is_some() {
-        let kinds = unfollowed(&stores);
+        let kinds: Vec<_> = stores.unsynced(&ClusterName::home()).into_iter().map(|(kind, _)| kind).collect();
         if kinds.is_empty() {
             component.ready();
         } else {
@@ -25,16 +23,4 @@ pub(super) async fn watch(stores: Stores, component: Component, stop: Cancellati
             component.impaired(format!("these kinds cannot be followed, the log says why: {}", kinds.join(", ")));
         }
     }
-}
-
-fn unfollowed(stores: &Stores) -> Vec<String> {
-    let Stores { commitments, reservations, hypervisors, knowledges, capacities, pipelines } = stores;
-    let all = [one(commitments), one(reservations), one(hypervisors), one(knowledges), one(capacities), one(pipelines)];
-    all.into_iter().flatten().collect()
-}
-
-fn one<K: Kind>(store: &Store<K>) -> Option<String> {
-    let home = ClusterName::home();
-    let serves = store.clusters().contains(&home);
-    (serves && store.followed(&home).is_err()).then(kind_name::<K>)
 }

@@ -3,13 +3,11 @@
 
 use std::time::Duration;
 
-use berth_cluster::{Fitness, Kind, Store};
+use berth_cluster::{Fitness, StoreSet as _, Stores};
 use berth_core::ClusterName;
 use berth_http::Component;
 use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
-
-use crate::assembly::Stores;
 
 const EVERY: Duration = Duration::from_secs(2);
 
@@ -31,19 +29,6 @@ pub(super) async fn watch(
 }
 
 fn impairment(cluster: &ClusterName, stores: &Stores, fitness: &Fitness) -> Option<String> {
-    let Stores { commitments, reservations, hypervisors, knowledges, capacities, .. } = stores;
-    let unfit = fitness.problems_of(cluster);
-    unfit
-        .into_iter()
-        .next()
-        .or_else(|| unfollowed(reservations, cluster))
-        .or_else(|| unfollowed(hypervisors, cluster))
-        .or_else(|| unfollowed(commitments, cluster))
-        .or_else(|| unfollowed(knowledges, cluster))
-        .or_else(|| unfollowed(capacities, cluster))
-}
-
-fn unfollowed<K: Kind>(store: &Store<K>, cluster: &ClusterName) -> Option<String> {
-    let serves = store.clusters().contains(cluster);
-    store.followed(cluster).err().filter(|_| serves).map(|partial| partial.to_string())
+    let unfit = fitness.problems_of(cluster).into_iter().next();
+    unfit.or_else(|| stores.unsynced(cluster).first().map(|(_, partial)| partial.to_string()))
 }

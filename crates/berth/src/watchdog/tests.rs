@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
-use berth_cluster::testing::{applied, deleted, failing, filled};
-use berth_crds::{CommittedResource, Reservation, testing};
+use berth_cluster::testing::{applied, deleted, failing, sync};
+use berth_crds::{Reservation, testing};
 
 use super::*;
 
@@ -25,15 +25,9 @@ struct World {
 
 impl World {
     fn begin() -> Self {
-        use berth_cluster::indexes::{COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES};
-        let stores = Stores {
-            commitments: filled::<CommittedResource>(COMMITMENT_INDEXES, &home(), []),
-            reservations: filled(RESERVATION_INDEXES, &home(), [slot(1)]),
-            hypervisors: filled(HYPERVISOR_INDEXES, &home(), []),
-            knowledges: filled(&[], &home(), []),
-            capacities: filled(&[], &home(), []),
-            pipelines: filled(&[], &home(), []),
-        };
+        let stores = Stores::default();
+        sync(&stores, &home());
+        applied(&stores.reservations, &home(), slot(1));
         let registry = Metrics::new(&BTreeMap::new()).unwrap();
         let world = Self { stores, registry, stop: CancellationToken::new() };
         let metrics = LawMetrics::register(&world.registry).unwrap();

@@ -1,5 +1,6 @@
-use berth_cluster::testing::{applied, deleted, filled};
+use berth_cluster::testing::{applied, deleted, sync};
 use berth_core::{ClusterName, HostName};
+use berth_crds::{Hypervisor, Reservation};
 use serde_json::{Value, json};
 
 use super::*;
@@ -38,15 +39,8 @@ struct World {
 }
 
 fn world() -> World {
-    use berth_cluster::indexes::{COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES};
-    let stores = Stores {
-        commitments: filled(COMMITMENT_INDEXES, &home(), []),
-        reservations: filled(RESERVATION_INDEXES, &home(), []),
-        hypervisors: filled(HYPERVISOR_INDEXES, &home(), []),
-        knowledges: filled(&[], &home(), []),
-        capacities: filled(&[], &home(), []),
-        pipelines: filled(&[], &home(), []),
-    };
+    let stores = Stores::default();
+    sync(&stores, &home());
     let world = World {
         scheduler: Arc::new(BuiltIn::new(berth_scheduler::Settings::default())),
         queues: Queues::closed(),

@@ -3,12 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use berth_cluster::ObjectKey;
+use berth_cluster::{ObjectKey, Stores};
 use berth_core::{Bytes, Cores, Quantity, SlotKey, host::Amounts};
 use berth_crds::{self as crds, Hypervisor, conditions::ready, resources};
 use berth_scheduler::HostReport;
-
-use crate::assembly::Stores;
 
 /// Everything about one host.
 #[derive(Clone, Debug)]

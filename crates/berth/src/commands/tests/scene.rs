@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use berth_cluster::{Clusters, Fence, Kind, Reconciler as _};
+use berth_cluster::{Clusters, Fence, Kind, ReadBy, Reconciler as _};
 use berth_crds::{CommittedResource, Hypervisor, Reservation, names};
 use berth_scheduler_api::Chosen;
 use berth_telemetry::{
@@ -13,10 +13,7 @@ use berth_telemetry::{
 use berth_testkit::{Server, seeds};
 use serde_json::{Value, json};
 
-use super::{
-    foreseeing::controllers,
-    looking::{Look, Scope},
-};
+use super::{foreseeing::controllers, looking::Look};
 
 /// The commitment of the stories.
 pub(super) const UUID: &str = "story-1";
@@ -52,7 +49,7 @@ impl Scene {
     pub(super) async fn look(&self) -> Look {
         let remotes = self.remotes.iter().map(|(name, server)| server.cluster_as((*name).into(), "somebody"));
         let clusters = Clusters::new(self.home.cluster(), remotes);
-        Look::read(clusters, self.configuration.clone(), Scope::Commitments).await.unwrap()
+        Look::read(clusters, self.configuration.clone(), ReadBy::Controllers).await.unwrap()
     }
 
     /// The operator looks at everything until it has nothing to do, as it would within a second.

@@ -1,0 +1,383 @@
+//! The stores of a process as one typed set: each kind that is watched is one line of [`Stores`], with everything that is
+//! different about it. What is done with all kinds, watching them, waiting for them, reading them once, goes through the set.
+
+use std::{collections::BTreeSet, future::Future, time::Duration};
+
+use berth_core::ClusterName;
+use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation};
+use futures::{
+    FutureExt,
+    future::{BoxFuture, join_all, try_join_all},
+};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Cluster, ClusterMetrics, Clusters, Kind, Listed, Partial, ReadError, RouteError, Routes, Store, Work, feed,
+    feed_optional, indexes, kind_name, leave_out, watch_conflicts,
+};
+
+/// Where a kind must exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// Some cluster must serve it.
+    Required,
+    /// It is watched where a cluster is named for it; none need be.
+    Routed,
+    /// It is watched in the home cluster, as soon as it is installed there.
+    Installed,
+}
+
+/// Who reads a kind, when everything is read only once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReadBy {
+    /// The scheduler.
+    Scheduler,
+    /// Only the controllers.
+    Controllers,
+}
+
+/// What must be known of a kind before invariants can be checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checkable {
+    /// Nothing.
+    Always,
+    /// Its clusters must be synced; objects that cannot be read are only not checked.
+    Synced,
+    /// All of its objects must be readable: others would look wrong because of those that are not.
+    Complete,
+}
+
+/// What is different about a kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Properties {
+    /// What its watch is called when it has ended.
+    pub watch: &'static str,
+    /// Where it must exist.
+    pub presence: Presence,
+    /// Who reads it.
+    pub read_by: ReadBy,
+    /// A take-over waits until it was read anew.
+    pub delays_take_over: bool,
+    /// Objects of one name in several clusters are reported.
+    pub has_unique_names: bool,
+    /// What must be known of it before invariants are checked.
+    pub checkable: Checkable,
+}
+
+/// Does something with every kind of a set.
+pub trait Visitor {
+    /// Is called once for each kind, in the order of the set.
+    fn visit<K: Kind>(&mut self, store: &Store<K>, properties: &Properties);
+}
+
+/// Makes a set of stores from one line for each kind: `name: Kind { indexes: ..., watch: ..., ... }`, with the fields of
+/// [`Properties`]. The order is the one in which the watches begin.
+#[macro_export]
+macro_rules! stores {
+    ($(#[$doc:meta])* pub struct $Set:ident {
+        $($(#[$field:meta])* $name:ident: $Kind:ty { indexes: $indexes:expr, $($property:ident: $value:expr),* $(,)? })*
+    }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug)]
+        pub struct $Set {
+            $($(#[$field])* pub $name: $crate::Store<$Kind>,)*
+        }
+
+        impl Default for $Set {
+            fn default() -> Self {
+                Self { $($name: $crate::Store::new($indexes),)* }
+            }
+        }
+
+        impl $crate::StoreSet for $Set {
+            fn each(&self, visitor: &mut impl $crate::Visitor) {
+                $(visitor.visit(&self.$name, &$crate::Properties { $($property: $value),* });)*
+            }
+        }
+    };
+}
+
+stores! {
+    /// The stores of the operator. Clones share them.
+    pub struct Stores {
+        /// The flavor groups.
+        knowledges: Knowledge {
+            indexes: &[], watch: "the watch of flavor groups", presence: Presence::Required, read_by: ReadBy::Scheduler,
+            delays_take_over: true, has_unique_names: false, checkable: Checkable::Always,
+        }
+        /// Hosts.
+        hypervisors: Hypervisor {
+            indexes: indexes::HYPERVISOR_INDEXES, watch: "the watch of hosts", presence: Presence::Required,
+            read_by: ReadBy::Scheduler, delays_take_over: true, has_unique_names: true, checkable: Checkable::Synced,
+        }
+        /// Reservations of every type.
+        reservations: Reservation {
+            indexes: indexes::RESERVATION_INDEXES, watch: "the watch of reservations", presence: Presence::Required,
+            read_by: ReadBy::Scheduler, delays_take_over: true, has_unique_names: true, checkable: Checkable::Complete,
+        }
+        /// Commitments.
+        commitments: CommittedResource {
+            indexes: indexes::COMMITMENT_INDEXES, watch: "the watch of commitments", presence: Presence::Required,
+            read_by: ReadBy::Controllers, delays_take_over: true, has_unique_names: true, checkable: Checkable::Complete,
+        }
+        /// How many cores the groups have in the zones. Without it commitments of cores wait and say so.
+        capacities: FlavorGroupCapacity {
+            indexes: indexes::CAPACITY_INDEXES, watch: "the watch of capacities", presence: Presence::Routed,
+            read_by: ReadBy::Controllers, delays_take_over: true, has_unique_names: false, checkable: Checkable::Synced,
+        }
+        /// Pipelines.
+        pipelines: Pipeline {
+            indexes: &[], watch: "the watch of pipelines", presence: Presence::Installed, read_by: ReadBy::Scheduler,
+            delays_take_over: false, has_unique_names: false, checkable: Checkable::Always,
+        }
+    }
+}
+
+/// What watches need.
+pub struct Feeding<'a> {
+    /// The ways to the clusters.
+    pub clusters: &'a Clusters,
+    /// Which of them serves what.
+    pub routes: &'a Routes,
+    /// What is counted.
+    pub metrics: &'a ClusterMetrics,
+    /// Whether kinds that need not be installed are watched.
+    pub watches_installed: bool,
+    /// The end of the watches.
+    pub stop: &'a CancellationToken,
+}
+
+/// A set of stores.
+pub trait StoreSet {
+    /// Visits every kind.
+    fn each(&self, visitor: &mut impl Visitor);
+
+    /// The watches that fill the stores, one per kind and cluster, in the order of the set. A required kind that no cluster serves
+    /// is an error.
+    fn feed(&self, feeding: &Feeding<'_>) -> Result<Vec<Work>, RouteError> {
+        let mut feed = Feed { feeding, watches: Vec::new(), error: None };
+        self.each(&mut feed);
+        feed.error.map_or(Ok(feed.watches), Err)
+    }
+
+    /// Resolves when the first list of every kind that `cluster` serves is complete, besides those that need not be installed.
+    fn synced(&self, cluster: &ClusterName) -> impl Future<Output = ()> + Send + use<Self> {
+        let mut synced = Synced { cluster, waits: Vec::new() };
+        self.each(&mut synced);
+        join_all(synced.waits).map(drop)
+    }
+
+    /// Reads all kinds anew and waits at most `patience` until those have been read that a take-over waits for. Gives the
+    /// clusters that have not answered.
+    fn relist(&self, patience: Duration) -> impl Future<Output = BTreeSet<ClusterName>> + Send + use<'_, Self>
+    where
+        Self: Sync,
+    {
+        let mut relist = Relist { waits: Vec::new() };
+        self.each(&mut relist);
+        async move {
+            // Elapsed is no failure: the stores know themselves which clusters are not synced.
+            let _ = timeout(patience, join_all(relist.waits)).await;
+            let mut late = Late { clusters: BTreeSet::new() };
+            self.each(&mut late);
+            late.clusters
+        }
+    }
+
+    /// The kinds that `cluster` serves and that are not synced there, with the reasons.
+    fn unsynced(&self, cluster: &ClusterName) -> Vec<(String, Partial)> {
+        let mut unsynced = Unsynced { cluster, kinds: Vec::new() };
+        self.each(&mut unsynced);
+        unsynced.kinds
+    }
+
+    /// Why invariants cannot be checked now.
+    fn check_completeness(&self) -> Result<(), Partial> {
+        let mut check = Check { partial: None };
+        self.each(&mut check);
+        check.partial.map_or(Ok(()), Err)
+    }
+
+    /// Reads once what `cluster` serves and `by` needs, all of it or nothing: hosts without their reservations look free.
+    fn read_once(
+        &self,
+        cluster: &Cluster,
+        routes: &Routes,
+        by: ReadBy,
+    ) -> impl Future<Output = Result<Contents, ReadError>> + Send + use<Self> {
+        let mut once = Once { cluster, routes, by, reads: Vec::new() };
+        self.each(&mut once);
+        try_join_all(once.reads)
+            .map(|reads| reads.map(|fills| Contents { fills: fills.into_iter().flatten().collect() }))
+    }
+
+    /// Marks a cluster that could not be read: nothing is decided that rests on it.
+    fn leave_out(&self, cluster: &ClusterName, routes: &Routes, why: &str) {
+        self.each(&mut LeaveOut { cluster, routes, why });
+    }
+}
+
+/// The objects of a cluster that were read once.
+pub struct Contents {
+    fills: Vec<Box<dyn FnOnce() + Send>>,
+}
+
+impl Contents {
+    /// Puts them into the stores.
+    pub fn fill(self) {
+        self.fills.into_iter().for_each(|fill| fill());
+    }
+}
+
+struct Feed<'a> {
+    feeding: &'a Feeding<'a>,
+    watches: Vec<Work>,
+    error: Option<RouteError>,
+}
+
+impl Feed<'_> {
+    fn at_home<K: Kind>(&mut self, store: &Store<K>, properties: &Properties, serving: &[ClusterName]) {
+        let Feeding { clusters, metrics, watches_installed, stop, .. } = *self.feeding;
+        if watches_installed && serving.contains(&ClusterName::home()) {
+            let home = clusters.home().clone();
+            let watch = feed_optional(store.clone(), home, stop.clone(), metrics.stores.clone());
+            self.watches.push((properties.watch.into(), watch.boxed()));
+        }
+    }
+
+    fn everywhere<K: Kind>(&mut self, store: &Store<K>, properties: &Properties, serving: &[ClusterName]) {
+        let Feeding { clusters, metrics, stop, .. } = *self.feeding;
+        for cluster in serving.iter().filter_map(|cluster| clusters.get(cluster)) {
+            let watch = feed(store.clone(), cluster.clone(), stop.clone(), metrics.stores.clone());
+            self.watches.push((properties.watch.into(), watch.boxed()));
+        }
+    }
+}
+
+impl Visitor for Feed<'_> {
+    fn visit<K: Kind>(&mut self, store: &Store<K>, properties: &Properties) {
+        if properties.has_unique_names {
+            watch_conflicts(store, self.feeding.metrics.conflicts.clone());
+        }
+        match (self.feeding.routes.clusters::<K>(), properties.presence) {
+            (Ok(serving), Presence::Installed) => self.at_home(store, properties, &serving),
+            (Ok(serving), _) => self.everywhere(store, properties, &serving),
+            (Err(error), Presence::Required) => self.error = self.error.take().or(Some(error)),
+            (Err(_), _) => {}
+        }
+    }
+}
+
+struct Synced<'a> {
+    cluster: &'a ClusterName,
+    waits: Vec<BoxFuture<'static, ()>>,
+}
+
+impl Visitor for Synced<'_> {
+    fn visit<K: Kind>(&mut self, store: &Store<K>, properties: &Properties) {
+        if properties.presence != Presence::Installed && store.clusters().contains(self.cluster) {
+            let (store, cluster) = (store.clone(), self.cluster.clone());
+            self.waits.push(async move { store.synced(&cluster).await }.boxed());
+        }
+    }
+}
+
+struct Relist {
+    waits: Vec<BoxFuture<'static, ()>>,
+}
+
+impl Visitor for Relist {
+    fn visit<K: Kind>(&mut self, store: &Store<K>, properties: &Properties) {
+        store.relist();
+        if properties.delays_take_over {
+            let store = store.clone();
+            self.waits.push(async move { store.all_followed().await }.boxed());
+        }
+    }
+}
+
+struct Late {
+    clusters: BTreeSet<ClusterName>,
+}
+
+impl Visitor for Late {
+    fn visit<K: Kind>(&mut self, store: &Store<K>, properties: &Properties) {
+        if properties.delays_take_over {
+            self.clusters.extend(store.clusters().into_iter().filter(|cluster| store.followed(cluster).is_err()));
+        }
+    }
+}
+
+struct Unsynced<'a> {
+    cluster: &'a ClusterName,
+    kinds: Vec<(String, Partial)>,
+}
+
+impl Visitor for Unsynced<'_> {
+    fn visit<K: Kind>(&mut self, store: &Store<K>, _: &Properties) {
+        if store.clusters().contains(self.cluster) {
+            self.kinds.extend(store.followed(self.cluster).err().map(|partial| (kind_name::<K>(), partial)));
+        }
+    }
+}
+
+struct Check {
+    partial: Option<Partial>,
+}
+
+impl Visitor for Check {
+    fn visit<K: Kind>(&mut self, store: &Store<K>, properties: &Properties) {
+        let of = |cluster: &ClusterName| match properties.checkable {
+            Checkable::Always => Ok(()),
+            Checkable::Synced => store.followed(cluster),
+            Checkable::Complete => store.complete(cluster).map(drop),
+        };
+        let found = store.clusters().iter().find_map(|cluster| of(cluster).err());
+        self.partial = self.partial.take().or(found);
+    }
+}
+
+/// A kind that was read and is not in its store yet; none when it need not be installed and is not.
+type Read = Option<Box<dyn FnOnce() + Send>>;
+
+struct Once<'a> {
+    cluster: &'a Cluster,
+    routes: &'a Routes,
+    by: ReadBy,
+    reads: Vec<BoxFuture<'static, Result<Read, ReadError>>>,
+}
+
+impl Visitor for Once<'_> {
+    fn visit<K: Kind>(&mut self, store: &Store<K>, properties: &Properties) {
+        if properties.read_by <= self.by && self.routes.serves::<K>(&self.cluster.name) {
+            let is_optional = properties.presence == Presence::Installed;
+            self.reads.push(read(store.clone(), self.cluster.clone(), is_optional).boxed());
+        }
+    }
+}
+
+async fn read<K: Kind>(store: Store<K>, cluster: Cluster, is_optional: bool) -> Result<Read, ReadError> {
+    match Listed::<K>::read(&cluster).await {
+        Ok(listed) => Ok(Some(Box::new(move || listed.fill(&store)))),
+        Err(error) if is_optional && error.not_served => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+struct LeaveOut<'a> {
+    cluster: &'a ClusterName,
+    routes: &'a Routes,
+    why: &'a str,
+}
+
+impl Visitor for LeaveOut<'_> {
+    fn visit<K: Kind>(&mut self, store: &Store<K>, properties: &Properties) {
+        if properties.presence != Presence::Installed && self.routes.serves::<K>(self.cluster) {
+            leave_out(store, self.cluster, self.why);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
