@@ -5,7 +5,8 @@ mod foresee;
 use std::{sync::Arc, time::Duration};
 
 use berth_cluster::{
-    Asker, Brake, Event, EventKind, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Routes, Store, Writer, Written,
+    Asker, Brake, Event, EventKind, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Right, Routes, Store, Verb, Writer,
+    Written,
 };
 use berth_crds::{
     CommittedResource, Condition, Hypervisor, Reservation,
@@ -90,6 +91,20 @@ pub struct CommittedResourceController<S, D> {
     pub pace: Pace,
     /// Counts and gives out cores.
     pub cores: Arc<CoresBook>,
+}
+
+impl<S, D> CommittedResourceController<S, D> {
+    /// What it writes, besides reading the stores.
+    pub fn rights() -> Vec<Right> {
+        vec![
+            Right::kind::<CommittedResource>(&[Verb::Patch])
+                .because("The finalizer of commitments. Their spec belongs to others; RBAC cannot tell the two apart."),
+            Right::status::<CommittedResource>(&[Verb::Patch]).because("What became of a commitment."),
+            Right::events_about::<CommittedResource>().because("Events about commitments."),
+            Right::kind::<Reservation>(&[Verb::Create, Verb::Patch, Verb::Delete])
+                .because("Slots of commitments are created, sized and deleted."),
+        ]
+    }
 }
 
 impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {

@@ -9,8 +9,8 @@ pub mod wake;
 use std::{sync::Arc, time::Duration};
 
 use berth_cluster::{
-    Absences, Asker, Brake, Disruption, Event, EventKind, Events, Freezer, Guard, Next, ObjectKey, Partial, Routes,
-    Store, Whole, Writer, indexes::COMMITMENT_BY_UUID, say_braked,
+    Absences, Asker, Brake, Disruption, Event, EventKind, Events, Freezer, Guard, Next, ObjectKey, Partial, Right,
+    Routes, Store, Verb, Whole, Writer, indexes::COMMITMENT_BY_UUID, say_braked,
 };
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Reservation, ReservationType, conditions::safety::ORPHANED, labels};
@@ -52,6 +52,15 @@ pub struct OrphanController {
 }
 
 impl OrphanController {
+    /// What it writes, besides reading the stores.
+    pub fn rights() -> Vec<Right> {
+        vec![
+            Right::kind::<Reservation>(&[Verb::Delete]).because("Slots whose commitment is gone are deleted."),
+            Right::status::<Reservation>(&[Verb::Patch]).because("That the brake keeps a slot whose commitment is gone."),
+            Right::events_about::<Reservation>().because("Events about slots."),
+        ]
+    }
+
     /// A controller that has seen nothing yet.
     pub fn new(parts: OrphanParts) -> Self {
         Self { parts, missing: Absences::default() }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use berth_cluster::{
     Absences, Asker, Brake, Entry, Event, EventKind, Events, FlavorGroupsCache, Freezer, Guard, Next, ObjectKey,
-    Routes, Store, WriteError, Writer, Written,
+    Right, Routes, Store, Verb, WriteError, Writer, Written,
     indexes::{COMMITMENT_BY_UUID, RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST},
 };
 use berth_core::{ClusterName, HostName, SlotKey, slot::Slot};
@@ -98,6 +98,17 @@ pub struct ReservationController<S, D> {
     promised: Since<ObjectKey>,
     /// Why slots lost their host that another controller took it from.
     evictions: Evictions,
+}
+
+impl<S, D> ReservationController<S, D> {
+    /// What it writes, besides reading the stores.
+    pub fn rights() -> Vec<Right> {
+        vec![
+            Right::kind::<Reservation>(&[Verb::Patch]).because("Slots get a host, lose it, and follow their VMs."),
+            Right::status::<Reservation>(&[Verb::Patch]).because("Whether a slot is in force, and where."),
+            Right::events_about::<Reservation>().because("Events about slots."),
+        ]
+    }
 }
 
 impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {

@@ -3,7 +3,8 @@
 use std::{collections::BTreeSet, future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use berth_cluster::{
-    Cluster, Clusters, Kind, RouteError, Routes, Store, StoreMetrics, feed, feed_optional, indexes, watch_conflicts,
+    Cluster, Clusters, Kind, Right, RouteError, Routes, Store, StoreMetrics, Verb, feed, feed_optional, indexes,
+    watch_conflicts,
 };
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation};
@@ -34,6 +35,22 @@ impl Default for MemorySettings {
     fn default() -> Self {
         Self { scheduler: Settings::default(), pipelines: config::Pipelines::BuiltInAndCrd }
     }
+}
+
+/// What the stores need to follow their kinds. Pipelines are followed at home, where they count and are installed.
+pub(super) fn store_rights(pipelines: config::Pipelines) -> Vec<Right> {
+    let mut rights = vec![
+        Right::kind::<CommittedResource>(Verb::READ).because("Commitments are read."),
+        Right::kind::<Reservation>(Verb::READ).because("Reservations are read, also those of others."),
+        Right::kind::<Hypervisor>(Verb::READ).because("Hosts and the VMs on them are read."),
+        Right::kind::<Knowledge>(Verb::READ).because("The flavor groups are read."),
+        Right::kind::<FlavorGroupCapacity>(Verb::READ).because("What others have counted of cores is read."),
+    ];
+    if pipelines != config::Pipelines::BuiltIn {
+        let followed = Right::kind::<Pipeline>(Verb::READ).at_home().optional();
+        rights.push(followed.because("Pipelines that replace those compiled in are read."));
+    }
+    rights
 }
 
 /// The memory of one process. Clones share it.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use berth_cluster::{
-    Guard, Next, ObjectKey, Store, Writer,
+    Guard, Next, ObjectKey, Right, Store, Verb, Writer,
     indexes::{HYPERVISOR_BY_VM, RESERVATION_BY_FLIGHT},
 };
 use berth_core::{HostName, VmId};
@@ -48,6 +48,16 @@ pub struct InFlightController<V> {
     known: Since<(ObjectKey, String)>,
     /// All of a VM are woken when it lands, and each of them would delete all.
     deleting: Mutex<()>,
+}
+
+impl<V> InFlightController<V> {
+    /// What it writes, besides reading the stores.
+    pub fn rights() -> Vec<Right> {
+        vec![
+            Right::kind::<Reservation>(&[Verb::Delete]).because("In-flight reservations that are over are deleted."),
+            Right::status::<Reservation>(&[Verb::Patch]).because("What an in-flight reservation waits for."),
+        ]
+    }
 }
 
 impl<V: VmSizes> InFlightController<V> {

@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use berth_cluster::{
-    Asker, Brake, Disruption, Freezer, Guard, Malformed, Next, ObjectKey, Partial, Store, WriteError, Writer, Written,
+    Asker, Brake, Disruption, Freezer, Guard, Malformed, Next, ObjectKey, Partial, Right, Store, Verb, WriteError, Writer, Written,
     indexes::RESERVATION_BY_HOST,
 };
 use berth_core::{Resources, host::ConditionStatus, host::Host};
@@ -62,6 +62,12 @@ struct Seen {
 }
 
 impl OversubscriptionController {
+    /// What it writes, besides reading the stores: nothing as long as it only counts.
+    pub fn rights(settings: &Settings) -> Vec<Right> {
+        let evict = Right::kind::<Reservation>(&[Verb::Patch]).because("Slots are taken from over-booked hosts.");
+        if settings.evict { vec![evict] } else { Vec::new() }
+    }
+
     /// A controller that has seen nothing yet.
     pub fn new(parts: Parts) -> Self {
         Self { parts, checked: Since::default(), over: Since::default(), told: Since::default() }

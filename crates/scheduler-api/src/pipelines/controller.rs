@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{Change, Malformed, Next, ObjectKey, WriteError, Writer};
+use berth_cluster::{Change, Malformed, Next, ObjectKey, Right, Verb, WriteError, Writer};
 use berth_core::ClusterName;
 use berth_crds::{Pipeline, PipelineStatus};
-use berth_telemetry::clock::Clock;
+use berth_telemetry::{clock::Clock, config};
 use serde_json::Value;
 
 use super::{Object, judge, status};
@@ -18,6 +18,15 @@ pub struct PipelineController {
 }
 
 impl PipelineController {
+    /// What it writes, besides reading the stores: nothing where Pipeline objects do not count.
+    pub fn rights(pipelines: config::Pipelines) -> Vec<Right> {
+        if pipelines == config::Pipelines::BuiltIn {
+            return Vec::new();
+        }
+        let status = Right::status::<Pipeline>(&[Verb::Patch]).at_home().optional();
+        vec![status.because("Whether a pipeline can be used. Pipelines belong to the deployment.")]
+    }
+
     /// A controller that writes only while the fence of the writer is open.
     pub fn new(pipelines: Writer<Pipeline>, clock: Arc<dyn Clock>) -> Self {
         Self { pipelines, clock }
