@@ -5,8 +5,8 @@ mod foresee;
 use std::{sync::Arc, time::Duration};
 
 use berth_cluster::{
-    Asker, Brake, Event, EventKind, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Right, Routes, Store, Verb, Writer,
-    Written,
+    Asker, Brake, Event, EventKind, Events, FlavorGroupsCache, Freezer, Next, ObjectKey, Right, Routes, Store, Verb,
+    Writer, Written,
 };
 use berth_crds::{
     CommittedResource, Condition, Hypervisor, Reservation,

@@ -56,7 +56,8 @@ impl OrphanController {
     pub fn rights() -> Vec<Right> {
         vec![
             Right::kind::<Reservation>(&[Verb::Delete]).because("Slots whose commitment is gone are deleted."),
-            Right::status::<Reservation>(&[Verb::Patch]).because("That the brake keeps a slot whose commitment is gone."),
+            Right::status::<Reservation>(&[Verb::Patch])
+                .because("That the brake keeps a slot whose commitment is gone."),
             Right::events_about::<Reservation>().because("Events about slots."),
         ]
     }

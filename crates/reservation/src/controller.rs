@@ -8,8 +8,8 @@ mod verification;
 use std::sync::Arc;
 
 use berth_cluster::{
-    Absences, Asker, Brake, Entry, Event, EventKind, Events, FlavorGroupsCache, Freezer, Guard, Next, ObjectKey,
-    Right, Routes, Store, Verb, WriteError, Writer, Written,
+    Absences, Asker, Brake, Entry, Event, EventKind, Events, FlavorGroupsCache, Freezer, Guard, Next, ObjectKey, Right,
+    Routes, Store, Verb, WriteError, Writer, Written,
     indexes::{COMMITMENT_BY_UUID, RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST},
 };
 use berth_core::{ClusterName, HostName, SlotKey, slot::Slot};

@@ -51,10 +51,8 @@ pub struct RbacArguments {
 /// What Kubernetes takes as the name of a namespace.
 fn namespace(text: &str) -> Result<String, String> {
     let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let is_name = (1..=63).contains(&text.len())
-        && text.bytes().all(inside)
-        && !text.starts_with('-')
-        && !text.ends_with('-');
+    let is_name =
+        (1..=63).contains(&text.len()) && text.bytes().all(inside) && !text.starts_with('-') && !text.ends_with('-');
     if is_name {
         return Ok(text.to_owned());
     }
@@ -122,8 +120,7 @@ mod tests {
         assert!(parsed("berth rbac --namespace harbour-2").is_ok());
         let long = "x".repeat(64);
         for wrong in ["", "-x", "x-", "X", "a.b", "a\nb", &long] {
-            let refused = Arguments::try_parse_from(["berth", "rbac", "--namespace", wrong]);
-            assert!(refused.is_err_and(|error| error.to_string().contains("--namespace")), "{wrong}");
+            assert!(Arguments::try_parse_from(["berth", "rbac", "--namespace", wrong]).is_err(), "{wrong}");
         }
     }
 

@@ -55,8 +55,7 @@ fn of_commitments(configuration: &Configuration) -> Vec<Right> {
 
 /// What operators need under any configuration: what roles have to grant that are made before it is known.
 pub fn all_rights() -> Vec<Right> {
-    let mut configuration =
-        Configuration { enabled_controllers: Controller::ALL.into(), ..Configuration::default() };
+    let mut configuration = Configuration { enabled_controllers: Controller::ALL.into(), ..Configuration::default() };
     configuration.scheduler.pipelines = Pipelines::BuiltInAndCrd;
     configuration.reservation_controller.enable_oversubscription_check = true;
     configuration.reservation_controller.enable_oversubscription_eviction = true;

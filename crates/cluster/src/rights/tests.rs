@@ -81,7 +81,11 @@ fn a_cluster_is_asked_about_the_kinds_that_it_serves_and_home_about_its_own_affa
     let events = Need::namespaced("events.k8s.io", "v1", "events", "default", &[Verb::Create, Verb::Patch]);
     assert_eq!(
         needs(&rights, &routes, &home(), OWN),
-        [Need::kind::<Hypervisor>(Verb::READ), Need::namespaced("", "v1", "configmaps", OWN, &[Verb::Get]), pods.clone()]
+        [
+            Need::kind::<Hypervisor>(Verb::READ),
+            Need::namespaced("", "v1", "configmaps", OWN, &[Verb::Get]),
+            pods.clone()
+        ]
     );
     assert_eq!(needs(&rights, &routes, &remote, OWN), [Need::kind::<Reservation>(Verb::READ), events, pods]);
 }
@@ -131,13 +135,19 @@ async fn asked(
     let reviews = Arc::new(Mutex::new(Vec::new()));
     let seen = reviews.clone();
     let cluster = scripted(move |request: &Request| match request.path.as_str() {
-        "/version" => Reply::Json(200, json!({
-            "major": "1", "minor": "31", "gitVersion": "v1.31.0", "gitCommit": "", "gitTreeState": "", "buildDate": "",
-            "goVersion": "", "compiler": "", "platform": "",
-        })),
-        "/api/v1" => Reply::Json(200, json!({ "groupVersion": "v1", "resources": [
+        "/version" => Reply::Json(
+            200,
+            json!({
+                "major": "1", "minor": "31", "gitVersion": "v1.31.0", "gitCommit": "", "gitTreeState": "", "buildDate": "",
+                "goVersion": "", "compiler": "", "platform": "",
+            }),
+        ),
+        "/api/v1" => Reply::Json(
+            200,
+            json!({ "groupVersion": "v1", "resources": [
             { "name": "secrets", "singularName": "", "namespaced": true, "kind": "Secret", "verbs": [] },
-        ] })),
+        ] }),
+        ),
         _ => {
             let asked = &request.body["spec"]["resourceAttributes"];
             let (verb, name) = (asked["verb"].as_str().unwrap(), asked.get("name").and_then(Value::as_str));

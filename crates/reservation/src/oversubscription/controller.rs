@@ -4,8 +4,8 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use berth_cluster::{
-    Asker, Brake, Disruption, Freezer, Guard, Malformed, Next, ObjectKey, Partial, Right, Store, Verb, WriteError, Writer, Written,
-    indexes::RESERVATION_BY_HOST,
+    Asker, Brake, Disruption, Freezer, Guard, Malformed, Next, ObjectKey, Partial, Right, Store, Verb, WriteError,
+    Writer, Written, indexes::RESERVATION_BY_HOST,
 };
 use berth_core::{Resources, host::ConditionStatus, host::Host};
 use berth_crds::{

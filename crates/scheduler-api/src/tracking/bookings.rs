@@ -50,7 +50,10 @@ pub struct Bookings {
 impl Bookings {
     /// What it writes, besides reading the stores.
     pub fn rights() -> Vec<Right> {
-        vec![Right::kind::<Reservation>(&[Verb::Patch]).because("VMs that the scheduler has placed are written into slots.")]
+        vec![
+            Right::kind::<Reservation>(&[Verb::Patch])
+                .because("VMs that the scheduler has placed are written into slots."),
+        ]
     }
 
     /// The place to leave bookings at, and the work behind it, which runs until `stop`.
