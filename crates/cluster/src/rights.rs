@@ -43,12 +43,12 @@ enum Namespace {
     Fixed(String),
 }
 
-/// A Role, or a ClusterRole if it has no namespace.
+/// A Role, or a `ClusterRole` if it has no namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Role {
     /// Its name, and that of its binding.
     pub name: String,
-    /// Where it is; `None` is a ClusterRole.
+    /// Where it is; `None` is a `ClusterRole`.
     pub namespace: Option<String>,
     /// What it allows.
     pub rules: Vec<Rule>,
