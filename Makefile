@@ -66,6 +66,10 @@ crds: check-tools ## Write the CRDs to config/crd/ and config/crd-optional/ anew
 	$(CARGO) run --locked -q -p berth -- crds --directory config/crd
 	$(CARGO) run --locked -q -p berth-crds --example print -- --optional config/crd-optional
 
+.PHONY: rbac
+rbac: check-tools ## Write the rights of the operator to config/rbac/ anew.
+	$(CARGO) run --locked -q -p berth -- rbac --directory config/rbac
+
 .PHONY: docs
 docs: check-tools ## Write the API documentation of all crates.
 	$(CARGO) doc --locked --workspace --no-deps

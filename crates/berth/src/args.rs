@@ -10,7 +10,9 @@ mod checks;
 mod people;
 mod placement;
 
-pub use checks::{ConfigArguments, ConfigCommand, CrdsArguments, CrdsCheckArguments, CrdsCommand, LogLevelArguments};
+pub use checks::{
+    ConfigArguments, ConfigCommand, CrdsArguments, CrdsCheckArguments, CrdsCommand, LogLevelArguments, RbacArguments,
+};
 pub use people::{
     CommitmentArguments, Explain, HostArguments, Output, RequestSource, ScheduleArguments, SlotArguments,
 };
@@ -39,6 +41,8 @@ pub enum Command {
     Schedule(Box<ScheduleArguments>),
     /// Print the custom resource definitions, for `kubectl apply --server-side -f -`, or check what is stored.
     Crds(CrdsArguments),
+    /// Print the service account of the operator and the rights that it needs, for `kubectl apply -f -`.
+    Rbac(RbacArguments),
     /// Look at a configuration without starting anything.
     #[command(subcommand)]
     Config(ConfigCommand),

@@ -2,7 +2,7 @@
 //! them. The binary runs it against API servers, a simulation against doubles of them; both have the same manager.
 //!
 //! [`Memory`] exists before there is a way to any cluster, so that a start can be watched; [`Controllers`] when there is
-//! one. When they run is decided by `operator`.
+//! one. When they run is decided by `operator`. [`rights`] says what all of them must be allowed to do.
 
 mod controllers;
 mod events;
@@ -10,6 +10,7 @@ mod memory;
 mod metrics;
 mod nova;
 mod relief;
+mod rights;
 mod upkeep;
 
 pub use controllers::{Controllers, Environment};
@@ -17,3 +18,5 @@ pub use events::Queues;
 pub use memory::{Memory, MemorySettings};
 pub use metrics::OperatorMetrics;
 pub use nova::{Deciding, Nova};
+pub(crate) use rights::counted_pipelines;
+pub use rights::{all_rights, rights};

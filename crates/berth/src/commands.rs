@@ -14,6 +14,7 @@ mod naming;
 mod next;
 mod output;
 mod placement;
+mod rbac;
 mod reasons;
 #[cfg(test)]
 #[path = "commands/tests/scene.rs"]
@@ -44,6 +45,7 @@ pub fn run(arguments: Arguments) -> Result<(), Error> {
             None => crds::run(&arguments),
             Some(CrdsCommand::Check(arguments)) => crds_check::run(arguments),
         },
+        Command::Rbac(arguments) => rbac::run(&arguments),
         Command::Config(command) => config::run(&command),
         Command::LogLevel(arguments) => log_level::run(&arguments),
         Command::Version => {

@@ -14,13 +14,15 @@ use std::{cell::OnceCell, convert::Infallible, sync::Arc, time::Duration};
 
 use apis::Announced;
 pub(crate) use apis::scheduler;
-use berth_cluster::{Cluster, Clusters, Events, Fitness, Manager, Need, Queue, Routes, Scope, Work, watch_fitness};
+use berth_cluster::{
+    Cluster, Clusters, Events, Fitness, Manager, Need, Queue, Routes, Scope, Work, needs, watch_fitness,
+};
 use berth_core::ClusterName;
 use berth_http::{Address, Component, Readiness, Server, health, metrics::router as metrics_router};
 use berth_scheduler::{AnswerSettings, Settings, TieBreak};
 use berth_telemetry::{
     clock::SystemClock,
-    config::{self, Configuration, Controller, Files},
+    config::{self, Configuration, Files},
     ids::FreshIds,
     logs::{self, Wanted},
     metrics::Metrics,
@@ -34,7 +36,7 @@ use tracing::{info, warn};
 
 use crate::{
     args::{LogArguments, OperatorArguments},
-    assembly::{Controllers, Environment, Memory, MemorySettings, OperatorMetrics},
+    assembly::{Controllers, Environment, Memory, MemorySettings, OperatorMetrics, counted_pipelines, rights},
     error::Error,
     log_level, watchdog,
 };
@@ -127,9 +129,7 @@ fn scheduler_settings(configuration: &Configuration) -> Settings {
 
 /// Without its controller no Pipeline objects are followed.
 pub(crate) fn memory_settings(configuration: &Configuration) -> MemorySettings {
-    let enabled = configuration.enabled_controllers.contains(&Controller::NovaPipelines);
-    let pipelines = if enabled { configuration.scheduler.pipelines } else { config::Pipelines::BuiltIn };
-    MemorySettings { scheduler: scheduler_settings(configuration), pipelines }
+    MemorySettings { scheduler: scheduler_settings(configuration), pipelines: counted_pipelines(configuration) }
 }
 
 /// Opens the probes and the metrics before anything else, so that a start that takes long can be watched.
@@ -205,14 +205,10 @@ impl Process<'_> {
         let kubeconfig = self.arguments.clusters.kubeconfig.as_deref();
         let clusters = Cluster::connect_all(kubeconfig, &user_agent, servers).await?;
         let home = clusters.home();
-        let mut needs = self.needs(&home.name);
-        if self.arguments.leader_elect {
-            needs.push(checks::lease(home.client.default_namespace()));
-        }
         let fitness = Fitness::new(self.metrics.cluster.fitness.clone());
-        fitness.check(home, &needs).await.map_err(Error::Preflight)?;
+        fitness.check(home, &self.needs(home)).await.map_err(Error::Preflight)?;
         for remote in clusters.remotes() {
-            let needs = self.needs(&remote.name);
+            let needs = self.needs(remote);
             let watching = watch_fitness(fitness.clone(), remote.clone(), needs, self.parts.stop.clone());
             self.parts.spawn_endless("the fitness of a remote cluster", watching);
             let (stores, component) = (self.memory.stores.clone(), ready.component(format!("cluster {}", remote.name)));
@@ -224,8 +220,9 @@ impl Process<'_> {
         Ok(clusters)
     }
 
-    fn needs(&self, cluster: &ClusterName) -> Vec<Need> {
-        checks::needs(self.configuration, &self.routes, cluster)
+    fn needs(&self, cluster: &Cluster) -> Vec<Need> {
+        let rights = rights(self.configuration, self.arguments.leader_elect);
+        needs(&rights, &self.routes, &cluster.name, cluster.client.default_namespace())
     }
 
     /// Begins to follow all clusters, and waits for home.

@@ -28,7 +28,7 @@ use self::{
     confirmation::{Confirmation, confirmation},
     window::Window,
 };
-use crate::{Event, EventKind, Events, ObjectKey, Store, lock::lock};
+use crate::{Event, EventKind, Events, ObjectKey, Right, Store, lock::lock};
 
 /// The command with which a person confirms, for an hour.
 const CONFIRM: &str = "kubectl annotate --overwrite knowledge flavor-groups \
@@ -144,6 +144,11 @@ struct Zone {
 }
 
 impl Brake {
+    /// What it writes: the controllers that ask it publish events about their own objects anyway.
+    pub fn rights() -> Vec<Right> {
+        vec![Right::events_about::<Knowledge>().at_home().because("Events about the brake, on the flavor groups.")]
+    }
+
     /// A brake that has seen nothing yet.
     pub fn new(parts: BrakeParts) -> Self {
         Self { shared: Arc::new(Shared { parts, began: Instant::now(), state: Mutex::default() }) }

@@ -31,6 +31,7 @@ mod metrics;
 mod names;
 mod preflight;
 mod read_once;
+mod rights;
 mod routing;
 mod store;
 mod stores;
@@ -67,6 +68,7 @@ pub use metrics::{
 };
 pub use preflight::{Need, Preflight, Verb, preflight};
 pub use read_once::{Listed, ReadError, leave_out};
+pub use rights::{Right, Role, Rule, needs, roles};
 pub use routing::{RouteError, Routes};
 pub use store::{Change, Complete, Completeness, Entry, Index, Malformed, Partial, Store, Whole};
 pub use stores::{Checkable, Contents, Feeding, Presence, Properties, ReadBy, StoreSet, Stores, Visitor};

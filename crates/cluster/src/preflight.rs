@@ -45,6 +45,11 @@ impl Verb {
     /// Reading a kind as stores do.
     pub const READ: &'static [Self] = &[Self::Get, Self::List, Self::Watch];
 
+    /// Whether a rule that names objects can allow it: an object that is to be created has no name yet when RBAC decides.
+    pub(crate) fn can_be_limited_by_name(self) -> bool {
+        self != Self::Create
+    }
+
     /// As RBAC writes it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -65,59 +70,29 @@ impl fmt::Display for Verb {
     }
 }
 
-/// A resource that must be served, and what we must be allowed to do with it.
+/// A resource as RBAC and the API name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Need {
-    group: String,
-    version: String,
-    plural: String,
-    subresource: Option<&'static str>,
-    namespace: Option<String>,
-    verbs: Vec<Verb>,
-    optional: bool,
+pub(crate) struct Resource {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) plural: String,
+    pub(crate) subresource: Option<&'static str>,
 }
 
-impl Need {
-    /// Objects of a kind.
-    pub fn kind<K: Kind>(verbs: &[Verb]) -> Self {
-        Self {
-            group: K::group(&()).into_owned(),
-            version: K::version(&()).into_owned(),
-            plural: K::plural(&()).into_owned(),
-            subresource: None,
-            namespace: None,
-            verbs: verbs.to_vec(),
-            optional: false,
-        }
+impl Resource {
+    pub(crate) fn new(group: &str, version: &str, plural: &str) -> Self {
+        let [group, version, plural] = [group, version, plural].map(str::to_owned);
+        Self { group, version, plural, subresource: None }
     }
 
-    /// The status of objects of a kind.
-    pub fn status<K: Kind>(verbs: &[Verb]) -> Self {
-        Self { subresource: Some("status"), ..Self::kind::<K>(verbs) }
+    /// That of the objects of a kind.
+    pub(crate) fn of<K: Kind>() -> Self {
+        Self::new(&K::group(&()), &K::version(&()), &K::plural(&()))
     }
 
-    /// A resource of a namespace, for example `coordination.k8s.io`, `v1`, `leases`.
-    pub fn namespaced(group: &str, version: &str, plural: &str, namespace: &str, verbs: &[Verb]) -> Self {
-        Self {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            plural: plural.to_owned(),
-            subresource: None,
-            namespace: Some(namespace.to_owned()),
-            verbs: verbs.to_vec(),
-            optional: false,
-        }
-    }
-
-    /// Publishing events about cluster scoped objects (ruling U39).
-    pub fn events() -> Self {
-        Self::namespaced("events.k8s.io", "v1", "events", "default", &[Verb::Create, Verb::Patch])
-    }
-
-    /// The same need of a kind that need not be installed: where it is not served nothing is missing.
-    #[must_use]
-    pub fn optional(self) -> Self {
-        Self { optional: true, ..self }
+    /// That of the status of objects of a kind.
+    pub(crate) fn status_of<K: Kind>() -> Self {
+        Self { subresource: Some("status"), ..Self::of::<K>() }
     }
 
     fn group_version(&self) -> String {
@@ -125,8 +100,47 @@ impl Need {
     }
 
     /// As it is called in RBAC and in the list of what a group serves.
-    fn resource(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.subresource.map_or_else(|| self.plural.clone(), |sub| format!("{}/{sub}", self.plural))
+    }
+}
+
+/// A resource that must be served, and what we must be allowed to do with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need {
+    pub(crate) resource: Resource,
+    pub(crate) namespace: Option<String>,
+    /// The objects that are meant; empty: all of them.
+    pub(crate) names: BTreeSet<String>,
+    pub(crate) verbs: BTreeSet<Verb>,
+    pub(crate) optional: bool,
+}
+
+impl Need {
+    /// Objects of a kind.
+    pub fn kind<K: Kind>(verbs: &[Verb]) -> Self {
+        Self::new(Resource::of::<K>(), None, verbs)
+    }
+
+    /// The status of objects of a kind.
+    pub fn status<K: Kind>(verbs: &[Verb]) -> Self {
+        Self::new(Resource::status_of::<K>(), None, verbs)
+    }
+
+    /// A resource of a namespace, for example `coordination.k8s.io`, `v1`, `leases`.
+    pub fn namespaced(group: &str, version: &str, plural: &str, namespace: &str, verbs: &[Verb]) -> Self {
+        Self::new(Resource::new(group, version, plural), Some(namespace), verbs)
+    }
+
+    fn new(resource: Resource, namespace: Option<&str>, verbs: &[Verb]) -> Self {
+        let (namespace, verbs) = (namespace.map(str::to_owned), verbs.iter().copied().collect());
+        Self { resource, namespace, names: BTreeSet::new(), verbs, optional: false }
+    }
+
+    /// The same need of a kind that need not be installed: where it is not served nothing is missing.
+    #[must_use]
+    pub fn optional(self) -> Self {
+        Self { optional: true, ..self }
     }
 }
 
@@ -153,7 +167,7 @@ pub enum Preflight {
     },
     /// A right is missing.
     #[error(
-        "cluster {cluster}: we may not {verbs} {resource}{place}; grant it with a {role} and a binding to our account"
+        "cluster {cluster}: we may not {verbs} {resource}{names}{place}; grant it with a {role} and a binding to our account"
     )]
     NotAllowed {
         /// Which cluster.
@@ -162,6 +176,8 @@ pub enum Preflight {
         verbs: String,
         /// The resource, with its group.
         resource: String,
+        /// The objects that are meant, as they stand in the text; empty: all of them.
+        names: String,
         /// The namespace, as it stands in the text.
         place: String,
         /// The kind of role to be changed.
@@ -240,14 +256,14 @@ fn number(text: &str) -> u32 {
 /// What is not served and has to be, and the needs whose rights are to be asked for: all but those of kinds that are not
 /// installed and need not be.
 async fn check_served<'n>(cluster: &Cluster, needs: &'n [Need]) -> (Vec<Preflight>, Vec<&'n Need>) {
-    let groups: BTreeSet<String> = needs.iter().map(Need::group_version).collect();
+    let groups: BTreeSet<String> = needs.iter().map(|need| need.resource.group_version()).collect();
     let answers = stream::iter(groups).map(|group| served(cluster, group)).buffer_unordered(AT_ONCE);
     let answers: BTreeMap<_, _> = answers.collect().await;
     let mut problems: Vec<_> = answers.values().filter_map(|answer| answer.clone().err()).collect();
     let mut wanted = Vec::new();
     for need in needs {
-        match answers.get(&need.group_version()) {
-            Some(Ok(served)) if need.optional && !served.contains(&need.plural) => continue,
+        match answers.get(&need.resource.group_version()) {
+            Some(Ok(served)) if need.optional && !served.contains(&need.resource.plural) => continue,
             Some(Ok(served)) => problems.extend(missing(cluster, need, served)),
             Some(Err(_)) | None => {}
         }
@@ -275,12 +291,12 @@ async fn served(cluster: &Cluster, group_version: String) -> (String, Result<BTr
 }
 
 fn missing(cluster: &Cluster, need: &Need, served: &BTreeSet<String>) -> Option<Preflight> {
-    let resource = need.resource();
+    let resource = need.resource.name();
     // Where a kind is missing, that its subresources are missing as well is no news.
-    let known = need.subresource.is_none() || served.contains(&need.plural);
+    let known = need.resource.subresource.is_none() || served.contains(&need.resource.plural);
     (known && !served.contains(&resource)).then(|| Preflight::NotServed {
         cluster: cluster.name.clone(),
-        group_version: need.group_version(),
+        group_version: need.resource.group_version(),
         resource,
     })
 }
@@ -290,42 +306,62 @@ async fn check_allowed(cluster: &Cluster, needs: &[&Need]) -> Vec<Preflight> {
     stream::iter(questions).buffered(AT_ONCE).collect::<Vec<_>>().await.concat()
 }
 
+/// What is not allowed: one problem, or one for the names of each set of verbs that are missing.
 async fn denied(cluster: &Cluster, need: &Need) -> Vec<Preflight> {
-    let mut verbs = Vec::new();
-    for verb in &need.verbs {
-        match may(cluster, need, *verb).await {
-            Ok(true) => {}
-            Ok(false) => verbs.push(verb.as_str()),
+    let names: Vec<_> = need.names.iter().map(|name| Some(name.as_str())).collect();
+    let names = if names.is_empty() { vec![None] } else { names };
+    let mut missing: BTreeMap<Vec<Verb>, Vec<&str>> = BTreeMap::new();
+    for name in names {
+        match denied_verbs(cluster, need, name).await {
+            Ok(verbs) if verbs.is_empty() => {}
+            Ok(verbs) => missing.entry(verbs).or_default().extend(name),
             Err(problem) => return vec![problem],
         }
     }
-    if verbs.is_empty() {
-        return Vec::new();
-    }
-    let group = if need.group.is_empty() { String::new() } else { format!(".{}", need.group) };
-    vec![Preflight::NotAllowed {
-        cluster: cluster.name.clone(),
-        verbs: verbs.join(", "),
-        resource: format!("{}{group}", need.resource()),
-        place: need.namespace.as_ref().map(|namespace| format!(" in namespace {namespace}")).unwrap_or_default(),
-        role: if need.namespace.is_some() { "Role" } else { "ClusterRole" },
-    }]
+    missing.iter().map(|(verbs, names)| not_allowed(cluster, need, verbs, names)).collect()
 }
 
-async fn may(cluster: &Cluster, need: &Need, verb: Verb) -> Result<bool, Preflight> {
+async fn denied_verbs(cluster: &Cluster, need: &Need, name: Option<&str>) -> Result<Vec<Verb>, Preflight> {
+    let mut denied = Vec::new();
+    for verb in &need.verbs {
+        let name = name.filter(|_| verb.can_be_limited_by_name());
+        if !may(cluster, need, *verb, name).await? {
+            denied.push(*verb);
+        }
+    }
+    Ok(denied)
+}
+
+fn not_allowed(cluster: &Cluster, need: &Need, verbs: &[Verb], names: &[&str]) -> Preflight {
+    let group = &need.resource.group;
+    let group = if group.is_empty() { String::new() } else { format!(".{group}") };
+    let verbs: Vec<_> = verbs.iter().map(|verb| verb.as_str()).collect();
+    Preflight::NotAllowed {
+        cluster: cluster.name.clone(),
+        verbs: verbs.join(", "),
+        resource: format!("{}{group}", need.resource.name()),
+        names: if names.is_empty() { String::new() } else { format!(" named {}", names.join(", ")) },
+        place: need.namespace.as_ref().map(|namespace| format!(" in namespace {namespace}")).unwrap_or_default(),
+        role: if need.namespace.is_some() { "Role" } else { "ClusterRole" },
+    }
+}
+
+async fn may(cluster: &Cluster, need: &Need, verb: Verb, name: Option<&str>) -> Result<bool, Preflight> {
+    let Resource { group, version, plural, subresource } = &need.resource;
     let attributes = ResourceAttributes {
-        group: Some(need.group.clone()),
-        version: Some(need.version.clone()),
-        resource: Some(need.plural.clone()),
-        subresource: need.subresource.map(str::to_owned),
+        group: Some(group.clone()),
+        version: Some(version.clone()),
+        resource: Some(plural.clone()),
+        subresource: subresource.map(str::to_owned),
         namespace: need.namespace.clone(),
+        name: name.map(str::to_owned),
         verb: Some(verb.as_str().to_owned()),
         ..ResourceAttributes::default()
     };
     let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), non_resource_attributes: None };
     let review = SelfSubjectAccessReview { spec, ..SelfSubjectAccessReview::default() };
     let api: Api<SelfSubjectAccessReview> = Api::all(cluster.client.clone());
-    let question = format!("whether we may {verb} {}", need.resource());
+    let question = format!("whether we may {verb} {}", need.resource.name());
     let answer = ask(cluster, &question, api.create(&PostParams::default(), &review)).await?;
     Ok(answer.status.is_some_and(|status| status.allowed))
 }
@@ -357,7 +393,8 @@ mod tests {
     use crate::testing::{Reply, Request, Thing, scripted};
 
     fn needs() -> [Need; 3] {
-        [Need::kind::<Thing>(&[Verb::Get, Verb::Delete]), Need::status::<Thing>(&[Verb::Patch]), Need::events()]
+        let events = Need::namespaced("events.k8s.io", "v1", "events", "default", &[Verb::Create, Verb::Patch]);
+        [Need::kind::<Thing>(&[Verb::Get, Verb::Delete]), Need::status::<Thing>(&[Verb::Patch]), events]
     }
 
     fn version(minor: &str) -> Value {

@@ -104,7 +104,12 @@ impl Routes {
 
     /// Whether `cluster` serves a kind.
     pub fn serves<K: Kind>(&self, cluster: &ClusterName) -> bool {
-        self.clusters::<K>().is_ok_and(|all| all.contains(cluster))
+        self.serves_kind(&gvk::<K>(), cluster)
+    }
+
+    /// The same of a kind that is known by its name only.
+    pub(crate) fn serves_kind(&self, kind: &config::Kind, cluster: &ClusterName) -> bool {
+        self.table.clusters(kind).is_ok_and(|all| all.contains(cluster))
     }
 
     /// The cluster that an object with this availability zone belongs to. An empty zone is none.

@@ -13,8 +13,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Cluster, ClusterMetrics, Clusters, Kind, Listed, Partial, ReadError, RouteError, Routes, Store, Work, feed,
-    feed_optional, indexes, kind_name, leave_out, watch_conflicts,
+    Cluster, ClusterMetrics, Clusters, Kind, Listed, Partial, ReadError, Right, RouteError, Routes, Store, Verb, Work,
+    feed, feed_optional, indexes, kind_name, leave_out, watch_conflicts,
 };
 
 /// Where a kind must exist.
@@ -63,6 +63,8 @@ pub struct Properties {
     pub has_unique_names: bool,
     /// What must be known of it before invariants are checked.
     pub checkable: Checkable,
+    /// What it is read for, as a sentence for the roles that allow it.
+    pub why: &'static str,
 }
 
 /// Does something with every kind of a set.
@@ -105,31 +107,37 @@ stores! {
         knowledges: Knowledge {
             indexes: &[], watch: "the watch of flavor groups", presence: Presence::Required, read_by: ReadBy::Scheduler,
             delays_take_over: true, has_unique_names: false, checkable: Checkable::Always,
+            why: "The flavor groups are read.",
         }
         /// Hosts.
         hypervisors: Hypervisor {
             indexes: indexes::HYPERVISOR_INDEXES, watch: "the watch of hosts", presence: Presence::Required,
             read_by: ReadBy::Scheduler, delays_take_over: true, has_unique_names: true, checkable: Checkable::Synced,
+            why: "Hosts and the VMs on them are read.",
         }
         /// Reservations of every type.
         reservations: Reservation {
             indexes: indexes::RESERVATION_INDEXES, watch: "the watch of reservations", presence: Presence::Required,
             read_by: ReadBy::Scheduler, delays_take_over: true, has_unique_names: true, checkable: Checkable::Complete,
+            why: "Reservations are read, also those of others.",
         }
         /// Commitments.
         commitments: CommittedResource {
             indexes: indexes::COMMITMENT_INDEXES, watch: "the watch of commitments", presence: Presence::Required,
             read_by: ReadBy::Controllers, delays_take_over: true, has_unique_names: true, checkable: Checkable::Complete,
+            why: "Commitments are read.",
         }
         /// How many cores the groups have in the zones. Without it commitments of cores wait and say so.
         capacities: FlavorGroupCapacity {
             indexes: indexes::CAPACITY_INDEXES, watch: "the watch of capacities", presence: Presence::Routed,
             read_by: ReadBy::Controllers, delays_take_over: true, has_unique_names: false, checkable: Checkable::Synced,
+            why: "What others have counted of cores is read.",
         }
         /// Pipelines.
         pipelines: Pipeline {
             indexes: &[], watch: "the watch of pipelines", presence: Presence::Installed, read_by: ReadBy::Scheduler,
             delays_take_over: false, has_unique_names: false, checkable: Checkable::Always,
+            why: "Pipelines that replace those compiled in are read.",
         }
     }
 }
@@ -210,6 +218,13 @@ pub trait StoreSet {
         self.each(&mut once);
         try_join_all(once.reads)
             .map(|reads| reads.map(|fills| Contents { fills: fills.into_iter().flatten().collect() }))
+    }
+
+    /// What the watches must be allowed to do; of kinds that need not be installed only if they are watched.
+    fn rights(&self, watches_installed: bool) -> Vec<Right> {
+        let mut reading = Reading { watches_installed, rights: Vec::new() };
+        self.each(&mut reading);
+        reading.rights
     }
 
     /// Marks a cluster that could not be read: nothing is decided that rests on it.
@@ -362,6 +377,22 @@ async fn read<K: Kind>(store: Store<K>, cluster: Cluster, is_optional: bool) -> 
         Ok(listed) => Ok(Some(Box::new(move || listed.fill(&store)))),
         Err(error) if is_optional && error.not_served => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+struct Reading {
+    watches_installed: bool,
+    rights: Vec<Right>,
+}
+
+impl Visitor for Reading {
+    fn visit<K: Kind>(&mut self, _: &Store<K>, properties: &Properties) {
+        let read = Right::kind::<K>(Verb::READ).because(properties.why);
+        match properties.presence {
+            Presence::Installed if self.watches_installed => self.rights.push(read.at_home().optional()),
+            Presence::Installed => {}
+            Presence::Required | Presence::Routed => self.rights.push(read),
+        }
     }
 }
 

@@ -5,8 +5,8 @@ mod foresee;
 use std::{sync::Arc, time::Duration};
 
 use berth_cluster::{
-    Action, Asker, Brake, Event, EventKind, Events, FlavorGroupsCache, Freezer, ObjectKey, Reconciler, Routes, Store,
-    Watches, Writer, Written,
+    Action, Asker, Brake, Event, EventKind, Events, FlavorGroupsCache, Freezer, ObjectKey, Reconciler, Right, Routes,
+    Store, Verb, Watches, Writer, Written,
 };
 use berth_crds::{
     CommittedResource, Condition, Hypervisor, Pipeline, Reservation,
@@ -99,7 +99,19 @@ pub struct CommittedResourceController<S, D> {
 impl<S: Scheduler, D: DomainNames> Reconciler for CommittedResourceController<S, D> {
     const NAME: &'static str = "committed-resource";
     type Key = ObjectKey;
+    type Settings = ();
     type Error = Error;
+
+    fn rights((): &()) -> Vec<Right> {
+        vec![
+            Right::kind::<CommittedResource>(&[Verb::Patch])
+                .because("The finalizer of commitments. Their spec belongs to others; RBAC cannot tell the two apart."),
+            Right::status::<CommittedResource>(&[Verb::Patch]).because("What became of a commitment."),
+            Right::events_about::<CommittedResource>().because("Events about commitments."),
+            Right::kind::<Reservation>(&[Verb::Create, Verb::Patch, Verb::Delete])
+                .because("Slots of commitments are created, sized and deleted."),
+        ]
+    }
 
     fn watches(&self, watches: &mut Watches<ObjectKey>) {
         let stores = Watched {

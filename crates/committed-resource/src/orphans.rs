@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 
 use berth_cluster::{
     Absences, Action, Asker, Brake, Disruption, Event, EventKind, Events, Freezer, Guard, ObjectKey, Partial,
-    Reconciler, Routes, Store, Watches, Whole, Writer, indexes::COMMITMENT_BY_UUID, say_braked,
+    Reconciler, Right, Routes, Store, Verb, Watches, Whole, Writer, indexes::COMMITMENT_BY_UUID, say_braked,
 };
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Knowledge, Reservation, ReservationType, conditions::safety::ORPHANED, labels};
@@ -56,7 +56,17 @@ pub struct OrphanController {
 impl Reconciler for OrphanController {
     const NAME: &'static str = "orphaned-slots";
     type Key = ObjectKey;
+    type Settings = ();
     type Error = Error;
+
+    fn rights((): &()) -> Vec<Right> {
+        vec![
+            Right::kind::<Reservation>(&[Verb::Delete]).because("Slots whose commitment is gone are deleted."),
+            Right::status::<Reservation>(&[Verb::Patch])
+                .because("That the brake keeps a slot whose commitment is gone."),
+            Right::events_about::<Reservation>().because("Events about slots."),
+        ]
+    }
 
     fn watches(&self, watches: &mut Watches<ObjectKey>) {
         watches::declare(watches, self.store(), &self.parts.commitments, &self.parts.knowledges);

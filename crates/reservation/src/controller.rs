@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use berth_cluster::{
     Absences, Action, Asker, Brake, Entry, Event, EventKind, Events, FlavorGroupsCache, Freezer, Guard, ObjectKey,
-    Reconciler, Routes, Store, Watches, WriteError, Writer, Written,
+    Reconciler, Right, Routes, Store, Verb, Watches, WriteError, Writer, Written,
     indexes::{COMMITMENT_BY_UUID, RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST},
 };
 use berth_core::{ClusterName, HostName, SlotKey, slot::Slot};
@@ -105,7 +105,16 @@ pub struct ReservationController<S, D> {
 impl<S: Scheduler, D: DomainNames> Reconciler for ReservationController<S, D> {
     const NAME: &'static str = "commitment-reservation";
     type Key = ObjectKey;
+    type Settings = ();
     type Error = Error;
+
+    fn rights((): &()) -> Vec<Right> {
+        vec![
+            Right::kind::<Reservation>(&[Verb::Patch]).because("Slots get a host, lose it, and follow their VMs."),
+            Right::status::<Reservation>(&[Verb::Patch]).because("Whether a slot is in force, and where."),
+            Right::events_about::<Reservation>().because("Events about slots."),
+        ]
+    }
 
     fn watches(&self, watches: &mut Watches<ObjectKey>) {
         let stores = Watched {

@@ -1,4 +1,5 @@
-//! Arguments of the commands that look at what is configured and stored, and at the log of a running operator.
+//! Arguments of the commands that print manifests, look at what is configured and stored, and at the log of a running
+//! operator.
 
 use std::path::PathBuf;
 
@@ -34,6 +35,28 @@ pub struct CrdsCheckArguments {
     /// Which clusters, and how they are configured.
     #[command(flatten)]
     pub clusters: ClusterArguments,
+}
+
+/// Arguments of `berth rbac`.
+#[derive(Debug, Args)]
+pub struct RbacArguments {
+    /// Namespace that the operator runs in.
+    #[arg(long, value_name = "NAME", default_value = "berth-system", value_parser = namespace)]
+    pub namespace: String,
+    /// Write one file per role into this directory instead of printing them.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub directory: Option<PathBuf>,
+}
+
+/// What Kubernetes takes as the name of a namespace.
+fn namespace(text: &str) -> Result<String, String> {
+    let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_name =
+        (1..=63).contains(&text.len()) && text.bytes().all(inside) && !text.starts_with('-') && !text.ends_with('-');
+    if is_name {
+        return Ok(text.to_owned());
+    }
+    Err("write at most 63 lower case letters, digits and dashes, with no dash at the beginning or end".to_owned())
 }
 
 /// What is done with a configuration.
@@ -88,6 +111,17 @@ mod tests {
         let Some(CrdsCommand::Check(arguments)) = checked.command else { panic!("another command") };
         assert_eq!(arguments.output, Output::Json);
         assert!(parsed("berth crds --directory d check").is_err());
+    }
+
+    #[test]
+    fn a_namespace_is_a_name_that_kubernetes_takes() {
+        let Ok(Command::Rbac(arguments)) = parsed("berth rbac") else { panic!("another command") };
+        assert_eq!((arguments.namespace.as_str(), arguments.directory), ("berth-system", None));
+        assert!(parsed("berth rbac --namespace harbour-2").is_ok());
+        let long = "x".repeat(64);
+        for wrong in ["", "-x", "x-", "X", "a.b", "a\nb", &long] {
+            assert!(Arguments::try_parse_from(["berth", "rbac", "--namespace", wrong]).is_err(), "{wrong}");
+        }
     }
 
     #[test]

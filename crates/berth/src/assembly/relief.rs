@@ -43,7 +43,7 @@ pub(super) fn in_flight(memory: &Memory, environment: &Environment<'_>) -> Arc<I
     }))
 }
 
-fn settings(configuration: &Configuration) -> oversubscription::Settings {
+pub(super) fn settings(configuration: &Configuration) -> oversubscription::Settings {
     let keys = &configuration.reservation_controller;
     oversubscription::Settings {
         grace: keys.oversubscription_grace_period,

@@ -1,6 +1,10 @@
-//! Writing to standard output.
+//! Writing to standard output, and manifests also into a directory.
 
-use std::io::{self, Write};
+use std::{
+    fs,
+    io::{self, Write},
+    path::Path,
+};
 
 use serde::Serialize;
 
@@ -12,6 +16,36 @@ pub(super) fn print(text: &str) -> Result<(), Error> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.map_err(|source| Error::File { path: "standard output".into(), source }),
     }
+}
+
+/// A manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct File {
+    /// Its name in a directory.
+    pub(super) name: String,
+    /// YAML documents.
+    pub(super) text: String,
+}
+
+/// Prints manifests as one stream of documents, or writes them into a directory.
+pub(super) fn files(directory: Option<&Path>, files: &[File]) -> Result<(), Error> {
+    match directory {
+        Some(directory) => write(directory, files),
+        None => print(&files.iter().flat_map(|file| ["---\n", &file.text]).collect::<String>()),
+    }
+}
+
+fn write(directory: &Path, files: &[File]) -> Result<(), Error> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| Error::File { path, source }
+    };
+    fs::create_dir_all(directory).map_err(failed(directory))?;
+    for file in files {
+        let path = directory.join(&file.name);
+        fs::write(&path, &file.text).map_err(failed(&path))?;
+    }
+    Ok(())
 }
 
 /// Prints an answer in the wanted form.

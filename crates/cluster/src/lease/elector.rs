@@ -26,7 +26,7 @@ use super::{
     step::{Action, Standing},
 };
 use crate::{
-    Call, Cluster, LeaseMetrics, ObjectKey, WriteError,
+    Call, Cluster, LeaseMetrics, ObjectKey, Right, Verb, WriteError,
     connect::WRITE_DEADLINE,
     write::{self, Failure},
 };
@@ -65,6 +65,13 @@ pub struct Election {
 }
 
 impl Election {
+    /// What it reads and writes. The name of the Lease is configured, so it is not limited by name.
+    pub fn rights() -> Vec<Right> {
+        let verbs = [Verb::Get, Verb::Create, Verb::Update];
+        let lease = Right::resource("coordination.k8s.io", "v1", "leases", &verbs).at_home().in_own_namespace();
+        vec![lease.granted_by("leader-election").because("The election reads and holds the lease.")]
+    }
+
     /// An election, and the work behind it. The work ends when leadership was lost, or given back; dropping it ends it too,
     /// and the fence then closes in time.
     ///

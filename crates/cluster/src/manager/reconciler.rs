@@ -4,7 +4,7 @@
 use std::{error::Error, fmt, future::Future, time::Duration};
 
 use super::Watches;
-use crate::{Classified, ObjectKey};
+use crate::{Classified, ObjectKey, Right};
 
 /// What follows a reconciliation that has succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +37,14 @@ pub trait Reconciler: Send + Sync + 'static {
     const NAME: &'static str;
     /// What it reconciles.
     type Key: Key;
+    /// What its rights depend on.
+    type Settings: ?Sized;
     /// Why a reconciliation fails.
     type Error: Classified + Error + Send + 'static;
+
+    /// What it must be allowed to do with these settings, besides reading the stores. It is asked for before there are
+    /// reconcilers.
+    fn rights(settings: &Self::Settings) -> Vec<Right>;
 
     /// Declares which changes request which keys.
     fn watches(&self, watches: &mut Watches<Self::Key>);

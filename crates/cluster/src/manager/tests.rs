@@ -13,7 +13,7 @@ use futures::future::BoxFuture;
 use tokio::time::{Instant, timeout};
 
 use super::*;
-use crate::{Class, Classified, ObjectKey, testing::metrics};
+use crate::{Class, Classified, ObjectKey, Right, testing::metrics};
 
 #[derive(Debug, thiserror::Error)]
 #[error("reconciliation failed: {0}")]
@@ -88,7 +88,12 @@ struct Things {
 impl Reconciler for Things {
     const NAME: &'static str = "things";
     type Key = ObjectKey;
+    type Settings = ();
     type Error = Failed;
+
+    fn rights((): &()) -> Vec<Right> {
+        Vec::new()
+    }
 
     fn watches(&self, watches: &mut Watches<ObjectKey>) {
         if let Some(keys) = self.streamed.lock().unwrap().take() {

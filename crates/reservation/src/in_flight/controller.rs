@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use berth_cluster::{
-    Action, Guard, ObjectKey, Reconciler, Store, Watches, Writer,
+    Action, Guard, ObjectKey, Reconciler, Right, Store, Verb, Watches, Writer,
     indexes::{HYPERVISOR_BY_VM, RESERVATION_BY_FLIGHT},
 };
 use berth_core::{HostName, VmId};
@@ -53,7 +53,15 @@ pub struct InFlightController<V> {
 impl<V: VmSizes> Reconciler for InFlightController<V> {
     const NAME: &'static str = "inflight-reservation-controller";
     type Key = ObjectKey;
+    type Settings = ();
     type Error = Error;
+
+    fn rights((): &()) -> Vec<Right> {
+        vec![
+            Right::kind::<Reservation>(&[Verb::Delete]).because("In-flight reservations that are over are deleted."),
+            Right::status::<Reservation>(&[Verb::Patch]).because("What an in-flight reservation waits for."),
+        ]
+    }
 
     fn watches(&self, watches: &mut Watches<ObjectKey>) {
         watches::declare(watches, self.store(), &self.parts.hypervisors);

@@ -4,8 +4,8 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use berth_cluster::{
-    Action, Asker, Brake, Disruption, Freezer, Guard, Malformed, ObjectKey, Partial, Reconciler, Store, Watches,
-    WriteError, Writer, Written, indexes::RESERVATION_BY_HOST,
+    Action, Asker, Brake, Disruption, Freezer, Guard, Malformed, ObjectKey, Partial, Reconciler, Right, Store, Verb,
+    Watches, WriteError, Writer, Written, indexes::RESERVATION_BY_HOST,
 };
 use berth_core::{Resources, host::ConditionStatus, host::Host};
 use berth_crds::{
@@ -65,7 +65,14 @@ struct Seen {
 impl Reconciler for OversubscriptionController {
     const NAME: &'static str = "host-oversubscription";
     type Key = ObjectKey;
+    type Settings = Settings;
     type Error = Error;
+
+    /// It writes nothing as long as it only counts.
+    fn rights(settings: &Settings) -> Vec<Right> {
+        let evict = Right::kind::<Reservation>(&[Verb::Patch]).because("Slots are taken from over-booked hosts.");
+        if settings.evict { vec![evict] } else { Vec::new() }
+    }
 
     fn watches(&self, watches: &mut Watches<ObjectKey>) {
         watches::declare(watches, &self.parts.hypervisors, self.parts.reservations.store());

@@ -9,7 +9,7 @@ use std::{
 };
 
 use berth_cluster::{
-    Event, EventKind, Events, ObjectKey, RouteError, Routes, Store, WriteError, Writer, Written, chain,
+    Event, EventKind, Events, ObjectKey, Right, RouteError, Routes, Store, Verb, WriteError, Writer, Written, chain,
 };
 use berth_core::ClusterName;
 use berth_crds::{History, Reservation, conditions::history as texts, names};
@@ -86,6 +86,18 @@ pub struct Histories {
 }
 
 impl Histories {
+    /// What it reads and writes. Histories are read one at a time, so they are neither listed nor watched.
+    pub fn rights() -> Vec<Right> {
+        vec![
+            Right::kind::<History>(&[Verb::Get, Verb::Create])
+                .optional()
+                .because("What was decided about VMs, one object each: they are neither listed nor watched."),
+            Right::status::<History>(&[Verb::Patch]).optional().because("The last decisions about a VM."),
+            Right::events_about::<History>().because("Events about decisions."),
+            Right::events_about::<Reservation>().because("Events about slots."),
+        ]
+    }
+
     /// The place to leave decisions at, and the work behind it, which runs until `stop`.
     pub fn new(parts: HistoryParts, stop: CancellationToken) -> (Self, impl Future<Output = ()> + Send) {
         let (lane, waiting) = Lane::new(QUEUE);

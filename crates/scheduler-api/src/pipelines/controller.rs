@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{Action, Change, Malformed, ObjectKey, Reconciler, Watches, WriteError, Writer};
+use berth_cluster::{Action, Change, Malformed, ObjectKey, Reconciler, Right, Verb, Watches, WriteError, Writer};
 use berth_core::ClusterName;
 use berth_crds::{Pipeline, PipelineStatus};
-use berth_telemetry::clock::Clock;
+use berth_telemetry::{clock::Clock, config};
 use serde_json::Value;
 
 use super::{Object, judge, status};
@@ -20,7 +20,17 @@ pub struct PipelineController {
 impl Reconciler for PipelineController {
     const NAME: &'static str = "nova-pipeline";
     type Key = ObjectKey;
+    type Settings = config::Pipelines;
     type Error = WriteError;
+
+    /// It writes nothing where Pipeline objects do not count.
+    fn rights(pipelines: &config::Pipelines) -> Vec<Right> {
+        if *pipelines == config::Pipelines::BuiltIn {
+            return Vec::new();
+        }
+        let status = Right::status::<Pipeline>(&[Verb::Patch]).at_home().optional();
+        vec![status.because("Whether a pipeline can be used. Pipelines belong to the deployment.")]
+    }
 
     /// Objects outside of the home cluster are nobody's.
     fn watches(&self, watches: &mut Watches<ObjectKey>) {

@@ -3,7 +3,7 @@
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use berth_cluster::{Guard, ObjectKey, WriteError, Writer, Written, chain};
+use berth_cluster::{Guard, ObjectKey, Right, Verb, WriteError, Writer, Written, chain};
 use berth_core::{SlotKey, VmId};
 use berth_crds::Reservation;
 use berth_scheduler::Booking;
@@ -48,6 +48,14 @@ pub struct Bookings {
 }
 
 impl Bookings {
+    /// What it writes, besides reading the stores.
+    pub fn rights() -> Vec<Right> {
+        vec![
+            Right::kind::<Reservation>(&[Verb::Patch])
+                .because("VMs that the scheduler has placed are written into slots."),
+        ]
+    }
+
     /// The place to leave bookings at, and the work behind it, which runs until `stop`.
     pub fn new(parts: BookingParts, stop: CancellationToken) -> (Self, impl Future<Output = ()> + Send) {
         let (lane, waiting) = Lane::new(QUEUE);

@@ -98,7 +98,7 @@ async fn preflight_finds_nothing_to_complain_of(context: Context) {
         Need::kind::<Knowledge>(Verb::READ),
         Need::kind::<ProjectQuota>(Verb::READ),
         Need::namespaced("coordination.k8s.io", "v1", "leases", "default", &[Verb::Get, Verb::Create, Verb::Update]),
-        Need::events(),
+        Need::namespaced("events.k8s.io", "v1", "events", "default", &[Verb::Create, Verb::Patch]),
     ];
     assert_eq!(preflight(&cluster, &needs).await, Ok(()));
     context.get("/apis/events.k8s.io/v1").await.ok();

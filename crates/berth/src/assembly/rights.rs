@@ -1,0 +1,63 @@
+//! What an operator must be allowed to do: the rights of the stores and of everything that is enabled. Each part declares its
+//! own beside its code; here only which parts count is decided, by the same conditions as when they are made.
+
+use berth_cluster::{Brake, Election, Reconciler as _, Right, StoreSet as _, Stores};
+use berth_committed_resource::{CommittedResourceController, orphans::OrphanController};
+use berth_reservation::{
+    ReservationController,
+    in_flight::{InFlightController, NoVmSizes},
+    oversubscription::OversubscriptionController,
+};
+use berth_scheduler::NoDomainNames;
+use berth_scheduler_api::{Chosen, history::Histories, pipelines::PipelineController, tracking::Bookings};
+use berth_telemetry::config::{Configuration, Controller, Pipelines};
+
+use super::relief;
+
+/// What an operator with this configuration reads and writes, and with `leader_elect` takes part in an election.
+pub fn rights(configuration: &Configuration, leader_elect: bool) -> Vec<Right> {
+    let enabled = |controller| configuration.enabled_controllers.contains(&controller);
+    let pipelines = counted_pipelines(configuration);
+    let mut rights = Stores::default().rights(pipelines != Pipelines::BuiltIn);
+    if enabled(Controller::CommittedResources) {
+        rights.extend(of_commitments(configuration));
+    }
+    if enabled(Controller::InFlight) {
+        rights.extend(InFlightController::<NoVmSizes>::rights(&()));
+    }
+    if enabled(Controller::NovaPipelines) {
+        rights.extend(PipelineController::rights(&pipelines));
+        rights.extend(Bookings::rights());
+        rights.extend(Histories::rights());
+    }
+    if leader_elect {
+        rights.extend(Election::rights());
+    }
+    rights
+}
+
+/// Which Pipelines count: without their controller no objects are followed.
+pub(crate) fn counted_pipelines(configuration: &Configuration) -> Pipelines {
+    let enabled = configuration.enabled_controllers.contains(&Controller::NovaPipelines);
+    if enabled { configuration.scheduler.pipelines } else { Pipelines::BuiltIn }
+}
+
+fn of_commitments(configuration: &Configuration) -> Vec<Right> {
+    let mut rights = CommittedResourceController::<Chosen, NoDomainNames>::rights(&());
+    rights.extend(ReservationController::<Chosen, NoDomainNames>::rights(&()));
+    rights.extend(OrphanController::rights(&()));
+    rights.extend(Brake::rights());
+    if configuration.reservation_controller.enable_oversubscription_check {
+        rights.extend(OversubscriptionController::rights(&relief::settings(configuration)));
+    }
+    rights
+}
+
+/// What operators need under any configuration: what roles have to grant that are made before it is known.
+pub fn all_rights() -> Vec<Right> {
+    let mut configuration = Configuration { enabled_controllers: Controller::ALL.into(), ..Configuration::default() };
+    configuration.scheduler.pipelines = Pipelines::BuiltInAndCrd;
+    configuration.reservation_controller.enable_oversubscription_check = true;
+    configuration.reservation_controller.enable_oversubscription_eviction = true;
+    rights(&configuration, true)
+}

@@ -1,0 +1,142 @@
+//! `berth rbac`: prints the namespace, the service account, the roles and the bindings of an operator, or writes them into a
+//! directory. What is allowed comes from the declarations beside the code (`assembly::rights`); here only how it is written,
+//! with the reasons as comments. `config/rbac` is its output.
+
+use std::fmt::{self, Display, Write as _};
+
+use berth_cluster::{Role, Rule, roles};
+
+use super::output::{self, File};
+use crate::{args::RbacArguments, assembly::all_rights, error::Error};
+
+#[cfg(test)]
+mod tests;
+
+const ACCOUNT: &str = "berth";
+
+/// The words that YAML takes for something else than text, as far as they can be names.
+const NO_TEXT: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
+
+pub(super) fn run(arguments: &RbacArguments) -> Result<(), Error> {
+    output::files(arguments.directory.as_deref(), &files(&arguments.namespace))
+}
+
+/// In alphabetical order, in which `kubectl apply` takes the files of a directory: the namespace comes first.
+fn files(namespace: &str) -> Vec<File> {
+    let mut files: Vec<_> = roles(&all_rights(), namespace).iter().map(|role| file(role, namespace)).collect();
+    files.push(File { name: "00-namespace.yaml".to_owned(), text: account(&Scalar(namespace)) });
+    files.sort_by(|a, b| a.name.cmp(&b.name));
+    files
+}
+
+fn account(namespace: &Scalar<'_>) -> String {
+    format!(
+        "# Where the operator runs, and as whom.\n\
+         apiVersion: v1\nkind: Namespace\nmetadata:\n  name: {namespace}\n---\n\
+         apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: {ACCOUNT}\n  namespace: {namespace}\n"
+    )
+}
+
+fn file(role: &Role, account_namespace: &str) -> File {
+    let (name, about) = title(role);
+    let (role, binding) = (Definition(role), Binding { role, account_namespace: Scalar(account_namespace) });
+    File { name, text: format!("{about}# Printed by `berth rbac`.\n{role}---\n{binding}") }
+}
+
+/// The name of the file, and what is to be said about it.
+fn title(role: &Role) -> (String, &'static str) {
+    match role.name.as_str() {
+        ACCOUNT => (
+            "cluster-role.yaml".to_owned(),
+            "# What `berth operator` may do with cluster scoped objects, whatever is configured, and no more. At its start it\n\
+             # asks for what its configuration needs and names what is missing.\n",
+        ),
+        "berth-events" => {
+            ("events-role.yaml".to_owned(), "# Events about cluster scoped objects go to the namespace `default`.\n")
+        }
+        "berth-leader-election" => (
+            "lease-role.yaml".to_owned(),
+            "# The lease that replicas compete for with --leader-elect, in the namespace that they run in.\n",
+        ),
+        other => (format!("{}-role.yaml", other.trim_start_matches("berth-")), ""),
+    }
+}
+
+/// A role as a document.
+struct Definition<'a>(&'a Role);
+
+impl Display for Definition<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("apiVersion: rbac.authorization.k8s.io/v1\n")?;
+        writeln!(f, "kind: {}", kind(self.0))?;
+        metadata(f, self.0)?;
+        f.write_str("rules:\n")?;
+        self.0.rules.iter().try_for_each(|rule| write!(f, "{}", Allowed(rule)))
+    }
+}
+
+/// A rule, below the reasons for it.
+struct Allowed<'a>(&'a Rule);
+
+impl Display for Allowed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Rule { group, resource, names, verbs, why, optional } = self.0;
+        why.iter().try_for_each(|why| writeln!(f, "# {why}"))?;
+        if *optional {
+            f.write_str("# The kind need not be installed.\n")?;
+        }
+        writeln!(f, "- apiGroups: [{}]", Scalar(group))?;
+        writeln!(f, "  resources: [{}]", Scalar(resource))?;
+        if !names.is_empty() {
+            writeln!(f, "  resourceNames: [{}]", joined(names.iter().map(|name| Scalar(name))))?;
+        }
+        writeln!(f, "  verbs: [{}]", joined(verbs))
+    }
+}
+
+/// What gives a role to the service account.
+struct Binding<'a> {
+    role: &'a Role,
+    account_namespace: Scalar<'a>,
+}
+
+impl Display for Binding<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = kind(self.role);
+        writeln!(f, "apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}Binding")?;
+        metadata(f, self.role)?;
+        writeln!(f, "roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: {kind}\n  name: {}", self.role.name)?;
+        writeln!(f, "subjects:\n- kind: ServiceAccount\n  name: {ACCOUNT}\n  namespace: {}", self.account_namespace)
+    }
+}
+
+fn kind(role: &Role) -> &'static str {
+    if role.namespace.is_some() { "Role" } else { "ClusterRole" }
+}
+
+fn metadata(f: &mut fmt::Formatter<'_>, Role { name, namespace, .. }: &Role) -> fmt::Result {
+    writeln!(f, "metadata:\n  name: {name}")?;
+    namespace.iter().try_for_each(|namespace| writeln!(f, "  namespace: {}", Scalar(namespace)))
+}
+
+/// A text that is the same text in YAML.
+struct Scalar<'a>(&'a str);
+
+impl Display for Scalar<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = self.0.starts_with(|first: char| first.is_ascii_lowercase())
+            && self.0.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-./".contains(c))
+            && !NO_TEXT.contains(&self.0);
+        if plain { f.write_str(self.0) } else { write!(f, "\"{}\"", self.0) }
+    }
+}
+
+fn joined(all: impl IntoIterator<Item = impl Display>) -> String {
+    let mut line = String::new();
+    for one in all {
+        let separator = if line.is_empty() { "" } else { ", " };
+        // Writing to a String does not fail.
+        let _ = write!(line, "{separator}{one}");
+    }
+    line
+}

@@ -1,0 +1,216 @@
+use std::{collections::BTreeSet, fs, path::Path, sync::Arc};
+
+use axum::{Json, Router, extract::State, http::Uri};
+use berth_cluster::{Cluster, Right, Routes, Verb, needs, preflight};
+use berth_core::ClusterName;
+use berth_crds::{Knowledge, Reservation};
+use berth_telemetry::config::{Configuration, Controller, Pipelines};
+use insta::assert_snapshot;
+use kube::{Client, client::Body};
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use super::*;
+use crate::assembly::rights;
+
+const SYSTEM: &str = "berth-system";
+
+fn shipped() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/rbac")
+}
+
+#[test]
+fn config_rbac_is_what_berth_rbac_writes() {
+    let mut found: Vec<_> = fs::read_dir(shipped())
+        .unwrap()
+        .map(|entry| {
+            let entry = entry.unwrap();
+            let text = fs::read_to_string(entry.path()).unwrap();
+            File { name: entry.file_name().into_string().unwrap(), text }
+        })
+        .collect();
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    assert_eq!(found, files(SYSTEM), "run make rbac, which writes config/rbac anew");
+}
+
+fn documents(files: &[File]) -> Vec<Value> {
+    files.iter().flat_map(|file| serde_saphyr::from_multiple::<Value>(&file.text).unwrap()).collect()
+}
+
+#[test]
+fn another_namespace_is_that_of_the_account_and_of_the_lease_also_if_yaml_has_other_plans_with_its_name() {
+    for namespace in ["harbour", "no", "12", "1e3"] {
+        let documents = documents(&files(namespace));
+        let of = |kind: &str, name: &str| {
+            let found = documents.iter().find(|one| one["kind"] == kind && one["metadata"]["name"] == name);
+            found.unwrap_or_else(|| panic!("no {kind} {name}: {documents:#?}"))
+        };
+        of("Namespace", namespace);
+        assert_eq!(of("ServiceAccount", "berth")["metadata"]["namespace"], namespace);
+        assert_eq!(of("Role", "berth-leader-election")["metadata"]["namespace"], namespace);
+        assert_eq!(of("Role", "berth-events")["metadata"]["namespace"], "default");
+        for (kind, name) in
+            [("ClusterRoleBinding", "berth"), ("RoleBinding", "berth-leader-election"), ("RoleBinding", "berth-events")]
+        {
+            let subject = json!([{ "kind": "ServiceAccount", "name": "berth", "namespace": namespace }]);
+            assert_eq!(of(kind, name)["subjects"], subject);
+        }
+    }
+}
+
+#[test]
+fn a_rule_that_is_limited_to_objects_names_them() {
+    let secrets = Right::resource("", "v1", "secrets", &[Verb::Get, Verb::Create]).in_own_namespace();
+    let roles = roles(&[secrets.named(["keystone", "s3"]).because("Credentials.").optional()], SYSTEM);
+    let [role] = &roles[..] else { panic!("{roles:#?}") };
+    let File { name, text } = file(role, SYSTEM);
+    assert_eq!(name, "secrets-role.yaml");
+    assert_snapshot!(text, @r#"
+    # Printed by `berth rbac`.
+    apiVersion: rbac.authorization.k8s.io/v1
+    kind: Role
+    metadata:
+      name: berth-secrets
+      namespace: berth-system
+    rules:
+    # Credentials.
+    # The kind need not be installed.
+    - apiGroups: [""]
+      resources: [secrets]
+      verbs: [create]
+    # Credentials.
+    # The kind need not be installed.
+    - apiGroups: [""]
+      resources: [secrets]
+      resourceNames: [keystone, s3]
+      verbs: [get]
+    ---
+    apiVersion: rbac.authorization.k8s.io/v1
+    kind: RoleBinding
+    metadata:
+      name: berth-secrets
+      namespace: berth-system
+    roleRef:
+      apiGroup: rbac.authorization.k8s.io
+      kind: Role
+      name: berth-secrets
+    subjects:
+    - kind: ServiceAccount
+      name: berth
+      namespace: berth-system
+    "#);
+}
+
+/// An API server that serves all kinds and allows what the files of `config/rbac` allow.
+fn authorized() -> Cluster {
+    let roles = documents(&files(SYSTEM)).into_iter().filter(|one| !one["rules"].is_null()).collect();
+    let router = Router::new().fallback(answer).with_state(Arc::new(roles));
+    let service = router.map_request(|request: axum::http::Request<Body>| request.map(axum::body::Body::new));
+    Cluster { name: ClusterName::home(), client: Client::new(service, SYSTEM) }
+}
+
+async fn answer(State(roles): State<Arc<Vec<Value>>>, uri: Uri, review: Option<Json<Value>>) -> Json<Value> {
+    let Some(Json(review)) = review else {
+        return Json(if uri.path() == "/version" { version() } else { served(&roles) });
+    };
+    let allowed = is_allowed(&roles, &review["spec"]["resourceAttributes"]);
+    Json(json!({ "metadata": {}, "spec": {}, "status": { "allowed": allowed } }))
+}
+
+fn version() -> Value {
+    json!({ "major": "1", "minor": "31", "gitVersion": "v1.31.0", "gitCommit": "", "gitTreeState": "", "buildDate": "",
+            "goVersion": "", "compiler": "", "platform": "" })
+}
+
+/// All resources that any rule is about, in every group.
+fn served(roles: &[Value]) -> Value {
+    let resources = roles.iter().flat_map(|role| role["rules"].as_array().unwrap());
+    let resources = resources.flat_map(|rule| rule["resources"].as_array().unwrap());
+    let resource = |name| json!({ "name": name, "singularName": "", "namespaced": false, "kind": "", "verbs": [] });
+    json!({ "groupVersion": "", "resources": resources.map(resource).collect::<Vec<_>>() })
+}
+
+fn is_allowed(roles: &[Value], asked: &Value) -> bool {
+    let resource = asked["resource"].as_str().unwrap().to_owned();
+    let resource = asked["subresource"].as_str().map_or(resource.clone(), |sub| format!("{resource}/{sub}"));
+    let contains = |list: &Value, text: &str| list.as_array().is_some_and(|all| all.iter().any(|one| one == text));
+    let grants = |rule: &Value| {
+        contains(&rule["apiGroups"], asked["group"].as_str().unwrap_or_default())
+            && contains(&rule["resources"], &resource)
+            && contains(&rule["verbs"], asked["verb"].as_str().unwrap())
+            && (rule["resourceNames"].is_null()
+                || contains(&rule["resourceNames"], asked["name"].as_str().unwrap_or_default()))
+    };
+    let here = |role: &&Value| role["kind"] == "ClusterRole" || role["metadata"]["namespace"] == asked["namespace"];
+    roles.iter().filter(here).flat_map(|role| role["rules"].as_array().unwrap()).any(grants)
+}
+
+/// Every set of controllers with every setting that rights depend on.
+fn configurations() -> Vec<Configuration> {
+    let mut all = Vec::new();
+    for set in 0..1_u32 << Controller::ALL.len() {
+        let enabled = Controller::ALL.into_iter().enumerate().filter(|(bit, _)| set >> bit & 1 == 1);
+        let enabled: BTreeSet<_> = enabled.map(|(_, controller)| controller).collect();
+        for pipelines in [Pipelines::Crd, Pipelines::BuiltIn, Pipelines::BuiltInAndCrd] {
+            for (check, evict) in [(false, false), (false, true), (true, false), (true, true)] {
+                let mut one = Configuration { enabled_controllers: enabled.clone(), ..Configuration::default() };
+                one.scheduler.pipelines = pipelines;
+                one.reservation_controller.enable_oversubscription_check = check;
+                one.reservation_controller.enable_oversubscription_eviction = evict;
+                all.push(one);
+            }
+        }
+    }
+    all
+}
+
+#[tokio::test]
+async fn whatever_is_configured_the_preflight_asks_for_nothing_that_config_rbac_does_not_grant() {
+    let cluster = authorized();
+    for configuration in configurations() {
+        for leader_elect in [false, true] {
+            let rights = rights(&configuration, leader_elect);
+            assert!(rights.iter().all(|right| all_rights().contains(right)), "{configuration:#?}");
+            let needs = needs(&rights, &Routes::home_only(), &cluster.name, SYSTEM);
+            assert_eq!(preflight(&cluster, &needs).await, Ok(()), "{configuration:#?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_no_part_needs_is_not_granted() {
+    let beyond = [
+        Right::kind::<Knowledge>(&[Verb::Patch]),
+        Right::status::<Reservation>(&[Verb::Delete]),
+        Right::resource("", "v1", "secrets", &[Verb::Get]).in_own_namespace(),
+        Right::resource("events.k8s.io", "v1", "events", &[Verb::Create]).in_own_namespace(),
+    ];
+    let needs = needs(&beyond, &Routes::home_only(), &ClusterName::home(), SYSTEM);
+    let problems = preflight(&authorized(), &needs).await.unwrap_err();
+    let denied = problems.iter().filter(|problem| problem.to_string().contains("we may not")).count();
+    assert_eq!(denied, beyond.len(), "{problems:#?}");
+}
+
+/// How many verbs of resources.
+fn size(rights: &[Right]) -> usize {
+    roles(rights, SYSTEM).iter().flat_map(|role| &role.rules).map(|rule| rule.verbs.len()).sum()
+}
+
+#[test]
+fn what_is_not_enabled_asks_for_less() {
+    let count = |change: fn(&mut Configuration)| {
+        let mut configuration = Configuration::default();
+        change(&mut configuration);
+        size(&rights(&configuration, true))
+    };
+    let all = count(|_| {});
+    assert_eq!(all, size(&all_rights()));
+    let without_commitments =
+        count(|keys| keys.enabled_controllers.retain(|one| *one != Controller::CommittedResources));
+    let without_nova = count(|keys| keys.enabled_controllers.retain(|one| *one != Controller::NovaPipelines));
+    let without_objects = count(|keys| keys.scheduler.pipelines = Pipelines::BuiltIn);
+    let nothing = count(|keys| keys.enabled_controllers.clear());
+    assert!(all > without_commitments && all > without_nova && all > without_objects);
+    // Five kinds are read, and there is the lease.
+    assert_eq!(nothing, 5 * Verb::READ.len() + 3);
+}
