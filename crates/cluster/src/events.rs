@@ -5,7 +5,7 @@ use std::{future::Future, sync::Arc, time::Duration};
 
 use berth_core::ClusterName;
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::runtime::events::{self, EventType, Recorder, Reporter};
+use kube_runtime::events::{self, EventType, Recorder, Reporter};
 use tokio::{sync::mpsc, time::timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;

@@ -4,11 +4,8 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use futures::{Stream, StreamExt, stream::BoxStream};
-use kube::{
-    Api,
-    api::ListParams,
-    runtime::watcher::{self, watcher},
-};
+use kube::{Api, api::ListParams};
+use kube_runtime::watcher::{self, watcher};
 use tokio::time::{Instant, interval, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{Dispatch, debug, info, instrument::WithSubscriber, warn};

@@ -1,6 +1,6 @@
-//! Which keys kube's `Controller` has, and which one it gets next. Its own set of waiting keys has no order, so that under load
-//! some are never taken (<https://docs.rs/kube-runtime/5.0.0/src/kube_runtime/scheduler.rs.html>): it is given few keys at a time, in the order of their requests,
-//! and none that it has already.
+//! Which keys kube's `Controller` has, and which one it gets next. The keys that wait in its scheduler are a hash set, of which it
+//! takes whichever it meets first; while keys are requested again and again, others are never taken. So it is given few keys at
+//! a time, in the order of their requests, and none that it has already.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -12,13 +12,11 @@ use std::{
 
 use futures::{FutureExt, Stream, StreamExt, stream};
 use k8s_openapi::{ClusterResourceScope, apimachinery::pkg::apis::meta::v1::ObjectMeta};
-use kube::{
-    Resource,
-    runtime::{
-        controller::{self, Config, Controller},
-        reflector::{self, ObjectRef, store::Writer},
-        watcher::Event,
-    },
+use kube::Resource;
+use kube_runtime::{
+    controller::{self, Config, Controller},
+    reflector::{self, ObjectRef, store::Writer},
+    watcher::Event,
 };
 use serde::{Deserialize, Deserializer, de::Error as _};
 use tokio::{

@@ -1,7 +1,8 @@
 //! What is wrong with a watch, and which of it is worth a line. An outage is told once; when it turns out that somebody
 //! has to do something about it, that is told as well.
 
-use kube::{core::Status, runtime::watcher};
+use kube::core::Status;
+use kube_runtime::watcher;
 
 use crate::{answers::words, chain};
 
