@@ -189,11 +189,12 @@ impl Brake {
             let mut state = lock(&self.shared.state);
             let held =
                 state.zones.iter_mut().filter_map(|(name, zone)| zone.stopped.remove(by).then_some((name, zone)));
-            held.filter(|(_, zone)| zone.stopped.is_empty()).map(|(name, _)| name.clone()).collect()
+            let released = held.filter(|(_, zone)| zone.stopped.is_empty()).map(|(name, _)| name.clone());
+            // Under the lock: another thread may engage the brake again at once.
+            released.inspect(|zone| self.show(zone, false)).collect()
         };
         for zone in released {
             info!(%zone, "the brake is released");
-            self.shared.parts.metrics.engaged.with_label_values(&[zone.as_str()]).set(0);
             let note = format!("nothing is held back in zone {zone} any more");
             self.tell(&by.reference(), EventKind::Normal, "BrakeReleased", note);
         }
@@ -203,17 +204,20 @@ impl Brake {
         let (first, new) = {
             let mut state = lock(&self.shared.state);
             let zone = state.zones.entry(stopped.zone.clone()).or_default();
+            self.show(&stopped.zone, true);
             (zone.stopped.is_empty(), zone.stopped.insert(by.clone()))
         };
-        let metrics = &self.shared.parts.metrics;
-        metrics.engaged.with_label_values(&[stopped.zone.as_str()]).set(1);
         if new {
-            metrics.stopped.with_label_values(&[stopped.zone.as_str()]).inc();
+            self.shared.parts.metrics.stopped.with_label_values(&[stopped.zone.as_str()]).inc();
         }
         if first {
             warn!(zone = %stopped.zone, cause = stopped.cause, reason = %stopped, "the brake is engaged");
             self.tell(&by.reference(), EventKind::Warning, "BrakeEngaged", stopped.to_string());
         }
+    }
+
+    fn show(&self, zone: &str, is_engaged: bool) {
+        self.shared.parts.metrics.engaged.with_label_values(&[zone]).set(is_engaged.into());
     }
 
     /// Whether a person has switched the brake off for now. A value that counts as absent is said once.

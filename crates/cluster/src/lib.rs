@@ -75,3 +75,8 @@ pub use stores::{Checkable, Contents, Feeding, Presence, Properties, ReadBy, Sto
 pub use view_feed::{feed_hosts, feed_reservations};
 pub use watch::{feed, feed_optional};
 pub use write::{Call, Guard, Operation, WriteError, Writer, Written};
+
+/// The examples of `CONTRIBUTING.md` compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../CONTRIBUTING.md")]
+struct Contributing;

@@ -122,7 +122,7 @@ impl<S: Scheduler, D: DomainNames> Reconciler for CommittedResourceController<S,
             capacities: self.cores.capacities(),
             pipelines: &self.pipelines,
         };
-        watches::declare(watches, stores);
+        watches::declare(watches, &stores);
     }
 
     fn first_keys(&self) -> Vec<ObjectKey> {

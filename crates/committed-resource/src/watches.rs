@@ -24,7 +24,7 @@ pub(crate) struct Watched<'s> {
 
 /// Declares them. Commitments wait while a cluster cannot be read completely that holds Reservations, hosts or capacities of
 /// theirs, or duplicates of them. Which ones may be there nobody knew, so a cluster that is synced again concerns all.
-pub(crate) fn declare(watches: &mut Watches<ObjectKey>, stores: Watched<'_>) {
+pub(crate) fn declare(watches: &mut Watches<ObjectKey>, stores: &Watched<'_>) {
     let all_of = |store: &Store<CommittedResource>| {
         let store = store.clone();
         move |_: &ClusterName| all(&store)

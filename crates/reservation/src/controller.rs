@@ -124,7 +124,7 @@ impl<S: Scheduler, D: DomainNames> Reconciler for ReservationController<S, D> {
             knowledges: self.parts.flavor_groups.store(),
             pipelines: &self.parts.pipelines,
         };
-        watches::declare(watches, stores);
+        watches::declare(watches, &stores);
     }
 
     fn first_keys(&self) -> Vec<ObjectKey> {
@@ -240,7 +240,13 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         }
         match hosts.map(|cluster| store.complete(cluster)) {
             Some(Ok(complete)) => {
-                HostFact::Missing(self.missing.missing(host, complete.followed_time()), complete.whole())
+                let missing = self.missing.missing(host, complete.followed_time());
+                // It may have come in between, and the run for another slot may have found it before this absence was noted.
+                if store.clusters().into_iter().any(exists) {
+                    self.missing.over(host);
+                    return HostFact::Exists;
+                }
+                HostFact::Missing(missing, complete.whole())
             }
             Some(Err(_)) | None => HostFact::Unreadable,
         }

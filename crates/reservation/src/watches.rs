@@ -21,7 +21,7 @@ pub(crate) struct Watched<'s> {
 }
 
 /// Declares them.
-pub(crate) fn declare(watches: &mut Watches<ObjectKey>, stores: Watched<'_>) {
+pub(crate) fn declare(watches: &mut Watches<ObjectKey>, stores: &Watched<'_>) {
     watches.changes(stores.reservations, by_reservation);
     let store = stores.reservations.clone();
     watches.changes(stores.commitments, move |change| by_commitment(change, &store));

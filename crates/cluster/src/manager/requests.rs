@@ -74,7 +74,9 @@ impl<K: Key> Requests<K> {
         let keys: Vec<K> = keys.into_iter().collect();
         let mut waiting = lock(&self.shared.waiting);
         let before = waiting.by_key.len();
-        keys.into_iter().for_each(|key| waiting.enter(key));
+        for key in keys {
+            waiting.enter(key);
+        }
         let has_grown = waiting.by_key.len() > before;
         drop(waiting);
         if has_grown {

@@ -74,7 +74,7 @@ fn scene() -> Scene {
         capacities: &filled(CAPACITY_INDEXES, &home(), []),
         pipelines: &scene.pipelines,
     };
-    declare(&mut watches(&scene.requests), stores);
+    declare(&mut watches(&scene.requests), &stores);
     scene
 }
 

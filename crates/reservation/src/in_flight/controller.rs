@@ -116,11 +116,16 @@ impl<V: VmSizes> InFlightController<V> {
         };
         let of_vm = vm.map(|vm| self.store().select(&RESERVATION_BY_FLIGHT, vm.as_str())).unwrap_or_default();
         let family = of_vm.iter().filter(|entry| is_ours(&entry.object));
+        let family = family.map(|entry| flight(&entry.key, &entry.object)).collect();
+        // One that was deleted in between has been forgotten already, by its own run on another thread.
+        for entry in of_vm.iter().filter(|entry| self.store().get(&entry.key).is_none()) {
+            self.sightings.forget(&entry.key);
+        }
         Facts {
             now: self.parts.clock.now(),
             known_for: self.known.noticed(&(key.clone(), object.metadata.uid.clone().unwrap_or_default())),
             own: flight(key, object),
-            family: family.map(|entry| flight(&entry.key, &entry.object)).collect(),
+            family,
             listed,
             hosts_known: sight.is_some(),
             vm_size: None,

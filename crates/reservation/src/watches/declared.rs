@@ -73,7 +73,7 @@ fn scene(host: Option<&str>) -> Scene {
         knowledges: &scene.knowledges,
         pipelines: &scene.pipelines,
     };
-    declare(&mut watches(&scene.requests), stores);
+    declare(&mut watches(&scene.requests), &stores);
     scene
 }
 
