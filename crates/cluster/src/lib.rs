@@ -33,6 +33,7 @@ mod preflight;
 mod read_once;
 mod rights;
 mod routing;
+mod single;
 mod store;
 mod stores;
 #[cfg(any(test, feature = "testing"))]
@@ -70,6 +71,7 @@ pub use preflight::{Need, Preflight, Verb, preflight};
 pub use read_once::{Listed, ReadError, leave_out};
 pub use rights::{Right, Role, Rule, needs, roles};
 pub use routing::{RouteError, Routes};
+pub use single::{Single, SingleKind, State};
 pub use store::{Change, Complete, Completeness, Entry, Index, Malformed, Partial, Store, Whole};
 pub use stores::{Checkable, Contents, Feeding, Presence, Properties, ReadBy, StoreSet, Stores, Visitor};
 pub use view_feed::{feed_hosts, feed_reservations};

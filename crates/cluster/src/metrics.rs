@@ -123,7 +123,7 @@ const SECONDS: &[f64] = &[0.0005, 0.002, 0.01, 0.05, 0.2, 1.0, 5.0, 20.0, 60.0];
 /// Everything that this crate counts.
 #[derive(Clone, Debug)]
 pub struct ClusterMetrics {
-    /// For [`crate::run`].
+    /// For [`crate::Manager`].
     pub controllers: Arc<ControllerMetrics>,
     /// For [`crate::feed`].
     pub stores: Arc<StoreMetrics>,

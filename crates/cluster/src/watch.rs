@@ -14,7 +14,7 @@ mod absent;
 mod anew;
 mod credentials;
 mod naming;
-mod trouble;
+pub(crate) mod trouble;
 
 pub(crate) use credentials::Credentials;
 use naming::Naming;
@@ -244,7 +244,7 @@ impl<K: Kind> Feeding<K> {
     }
 }
 
-fn pause(failures: u32) -> Duration {
+pub(crate) fn pause(failures: u32) -> Duration {
     LONGEST_PAUSE.min(FIRST_PAUSE * (1 << failures.min(6)))
 }
 

@@ -8,17 +8,17 @@ use crate::{answers::words, chain};
 
 /// Why a list or a watch has failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Trouble {
-    pub(super) kind: Sort,
+pub(crate) struct Trouble {
+    pub(crate) kind: Sort,
     /// What the API server answered, if it did.
-    pub(super) code: Option<u16>,
+    pub(crate) code: Option<u16>,
     /// In words, for conditions as well.
-    pub(super) why: String,
+    pub(crate) why: String,
 }
 
 /// Who has to do something about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(crate) enum Sort {
     /// Whoever renews our credentials.
     Credentials,
     /// Whoever grants rights or installs CRDs.
@@ -28,7 +28,7 @@ pub(super) enum Sort {
 }
 
 impl Trouble {
-    pub(super) fn of(error: &watcher::Error) -> Self {
+    pub(crate) fn of(error: &watcher::Error) -> Self {
         use watcher::Error::{InitialListFailed, NoResourceVersion, WatchError, WatchFailed, WatchStartFailed};
         match error {
             InitialListFailed(error) | WatchStartFailed(error) | WatchFailed(error) => Self::of_call(error),
@@ -38,7 +38,7 @@ impl Trouble {
     }
 
     /// Without the words of the client library around it.
-    pub(super) fn of_call(error: &kube::Error) -> Self {
+    pub(crate) fn of_call(error: &kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => Self::answered(status),
             kube::Error::Service(cause) => {
@@ -48,7 +48,7 @@ impl Trouble {
         }
     }
 
-    pub(super) fn silence(seconds: u64) -> Self {
+    pub(crate) fn silence(seconds: u64) -> Self {
         Self::passing(format!("no list within {seconds} s"))
     }
 
@@ -68,7 +68,7 @@ impl Trouble {
 
 /// What was told of the outage under way.
 #[derive(Debug, Default)]
-pub(super) struct Telling {
+pub(crate) struct Telling {
     told: Vec<Sort>,
     last: Option<Sort>,
 }
@@ -76,7 +76,7 @@ pub(super) struct Telling {
 impl Telling {
     /// Whether this failure is told: the first one, and then the first of each sort that somebody has to know. A server
     /// that has just started refuses everybody for a moment, so that has to be met twice.
-    pub(super) fn tells(&mut self, kind: Sort) -> bool {
+    pub(crate) fn tells(&mut self, kind: Sort) -> bool {
         let again = self.last.replace(kind) == Some(kind);
         let known = self.told.contains(&kind) || kind == Sort::Passing;
         let tells = self.told.is_empty() || (again && !known);
@@ -87,7 +87,7 @@ impl Telling {
     }
 
     /// The outage is over.
-    pub(super) fn over(&mut self) {
+    pub(crate) fn over(&mut self) {
         *self = Self::default();
     }
 }

@@ -1,0 +1,341 @@
+//! One object by name, such as a Secret with a password or a `ConfigMap` of ours: read by one watch that shows nothing else, kept
+//! in memory, and never printed. It decides when the object counts as known; what it means is for those who read it.
+
+use std::{
+    fmt::{self, Debug},
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use futures::{FutureExt, Stream, StreamExt, stream};
+use k8s_openapi::{NamespaceResourceScope, api::core::v1::ConfigMap};
+use kube::{Api, Resource, ResourceExt, api::PostParams};
+use kube_runtime::watcher::{self, watcher};
+use serde::de::DeserializeOwned;
+use tokio::{
+    sync::{Notify, watch},
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::{Dispatch, debug, info, instrument::WithSubscriber, warn};
+
+use crate::{
+    Call, Cluster, Fence, ObjectKey, Operation, Right, Verb, WriteError,
+    connect::{READ_DEADLINE, WRITE_DEADLINE},
+    watch::{
+        WATCH_TIMEOUT, pause,
+        trouble::{Telling, Trouble},
+    },
+    write::Failure,
+};
+
+/// A namespaced kind of which single objects are read.
+pub trait SingleKind:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
+{
+}
+
+impl<K> SingleKind for K where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + Debug
+        + DeserializeOwned
+        + Send
+        + Sync
+        + 'static
+{
+}
+
+/// What is known of the object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum State<T> {
+    /// Nothing at the moment: it was not read yet, the watch does not get through, or the outcome of a write is open.
+    Unknown,
+    /// There is none.
+    Absent,
+    /// The object.
+    Present(T),
+}
+
+/// One object by name. Clones share it.
+pub struct Single<K: SingleKind> {
+    shared: Arc<Shared<K>>,
+}
+
+struct Shared<K: SingleKind> {
+    cluster: Cluster,
+    namespace: String,
+    name: String,
+    api: Api<K>,
+    state: watch::Sender<State<Arc<K>>>,
+    /// Writes of ours that have ended. A list that one of them has overtaken is older than what it has left.
+    writes: AtomicU64,
+    /// The watch is to begin anew.
+    reread: Notify,
+}
+
+impl<K: SingleKind> Clone for Single<K> {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone() }
+    }
+}
+
+impl<T> State<T> {
+    /// Without the object, which may be a secret.
+    fn as_str(&self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Absent => "absent",
+            Self::Present(_) => "present",
+        }
+    }
+}
+
+impl<T> Debug for State<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl<K: SingleKind> Debug for Single<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shared { namespace, name, state, .. } = &*self.shared;
+        let (object, state) = (format!("{}/{namespace}/{name}", K::kind(&())), state.borrow());
+        f.debug_struct("Single").field("object", &object).field("state", &*state).finish()
+    }
+}
+
+impl<K: SingleKind> Single<K> {
+    /// An object that is not known yet; [`Single::feed`] reads it.
+    pub fn new(cluster: Cluster, namespace: &str, name: &str) -> Self {
+        let api = Api::namespaced(cluster.client.clone(), namespace);
+        let (namespace, name, state) = (namespace.to_owned(), name.to_owned(), watch::Sender::new(State::Unknown));
+        let (writes, reread) = (AtomicU64::new(0), Notify::new());
+        Self { shared: Arc::new(Shared { cluster, namespace, name, api, state, writes, reread }) }
+    }
+
+    /// What the watch must be allowed to do.
+    pub fn rights(namespace: &str, name: &str) -> Vec<Right> {
+        vec![Self::right(Verb::READ, namespace, name)]
+    }
+
+    fn right(verbs: &[Verb], namespace: &str, name: &str) -> Right {
+        let right = Right::resource(&K::group(&()), &K::version(&()), &K::plural(&()), verbs);
+        right.at_home().in_namespace(namespace).named([name])
+    }
+
+    /// What is known of the object.
+    pub fn get(&self) -> State<Arc<K>> {
+        self.shared.state.borrow().clone()
+    }
+
+    /// Yields when something else is known of the object, and once at the beginning.
+    pub fn changes(&self) -> impl Stream<Item = ()> + Send + use<K> {
+        let mut state = self.shared.state.subscribe();
+        state.mark_changed();
+        stream::unfold(state, |mut state| async move { state.changed().await.ok().map(|()| ((), state)) })
+    }
+
+    /// Waits until it is known whether there is an object.
+    pub async fn known(&self) -> State<Arc<K>> {
+        let mut state = self.shared.state.subscribe();
+        // Cannot fail: the sender lives as long as this.
+        let known = state.wait_for(|state| !matches!(state, State::Unknown)).await;
+        known.map_or(State::Unknown, |known| known.clone())
+    }
+
+    /// Keeps up with the object until `stop`.
+    pub fn feed(&self, stop: CancellationToken) -> impl Future<Output = ()> + Send + use<K> {
+        let single = self.clone();
+        async move { stop.run_until_cancelled(single.follow()).await }.map(drop)
+    }
+
+    async fn follow(&self) {
+        let (mut failures, mut telling) = (0, Telling::default());
+        loop {
+            let Some(trouble) = self.watch(&mut failures, &mut telling).await else { continue };
+            self.set(State::Unknown);
+            if telling.tells(trouble.kind) {
+                warn!(object = ?self, error = trouble.why, "the watch fails; what is known of the object may be out of date");
+            } else {
+                debug!(object = ?self, error = trouble.why, failures, "the watch still fails");
+            }
+            sleep(pause(failures)).await;
+            failures = failures.saturating_add(1);
+        }
+    }
+
+    /// From a list on, until something is wrong, or until everything is to be read anew.
+    async fn watch(&self, failures: &mut u32, telling: &mut Telling) -> Option<Trouble> {
+        let seconds = u32::try_from(WATCH_TIMEOUT.as_secs()).unwrap_or(u32::MAX);
+        let selected = format!("metadata.name={}", self.shared.name);
+        let config = watcher::Config::default().timeout(seconds).fields(&selected);
+        let mut events = watcher(self.shared.api.clone(), config).boxed();
+        let mut list = List { object: None, is_complete: false, writes: self.writes() };
+        loop {
+            tokio::select! {
+                biased;
+                () = self.shared.reread.notified() => return None,
+                // kube-runtime warns of every 403 by itself; what is worth a line is decided here.
+                event = events.next().with_subscriber(Dispatch::none()) => match event {
+                    Some(Ok(event)) => if !self.take(event, &mut list) { return None },
+                    Some(Err(error)) => return Some(Trouble::of(&error)),
+                    None => return None,
+                },
+                // A list has no deadline of its own.
+                () = sleep(READ_DEADLINE), if !list.is_complete => return Some(Trouble::silence(READ_DEADLINE.as_secs())),
+            }
+            if list.is_complete && *failures > 0 {
+                info!(object = ?self, "the watch works again");
+                *failures = 0;
+                telling.over();
+            }
+        }
+    }
+
+    /// False if a write of ours has overtaken the list, so that everything has to be read anew.
+    fn take(&self, event: watcher::Event<K>, list: &mut List<K>) -> bool {
+        match event {
+            watcher::Event::Init => *list = List { object: None, is_complete: false, writes: self.writes() },
+            watcher::Event::InitApply(object) => list.object = Some(object),
+            watcher::Event::InitDone if self.writes() != list.writes => return false,
+            watcher::Event::InitDone => {
+                list.is_complete = true;
+                self.set(list.object.take().map_or(State::Absent, |object| State::Present(Arc::new(object))));
+            }
+            watcher::Event::Apply(object) => self.set_newer(&object, State::Present(Arc::new(object.clone()))),
+            watcher::Event::Delete(object) => self.set_newer(&object, State::Absent),
+        }
+        true
+    }
+
+    fn writes(&self) -> u64 {
+        self.shared.writes.load(Ordering::SeqCst)
+    }
+
+    fn set(&self, state: State<Arc<K>>) {
+        self.shared.state.send_replace(state);
+    }
+
+    /// An event that is older than what an answer to a write has shown changes nothing.
+    fn set_newer(&self, seen: &K, state: State<Arc<K>>) {
+        self.shared.state.send_if_modified(|known| {
+            let is_older = matches!(known, State::Present(known) if version(seen) < version(&**known));
+            if !is_older {
+                *known = state;
+            }
+            !is_older
+        });
+    }
+}
+
+/// A list under way, or the last one.
+struct List<K> {
+    object: Option<K>,
+    is_complete: bool,
+    /// How many writes had ended when it began.
+    writes: u64,
+}
+
+fn version<K: Resource>(object: &K) -> u64 {
+    object.meta().resource_version.as_deref().and_then(|version| version.parse().ok()).unwrap_or_default()
+}
+
+/// Only `ConfigMaps` are written: those are ours.
+impl Single<ConfigMap> {
+    /// What reading and writing it must be allowed.
+    pub fn writing_rights(namespace: &str, name: &str) -> Vec<Right> {
+        let write = Self::right(&[Verb::Create, Verb::Update], namespace, name);
+        Self::rights(namespace, name).into_iter().chain([write]).collect()
+    }
+
+    /// Makes the object what `new` says, if it still is what was `seen`, or is still absent. The answer is known at once. Nothing is
+    /// sent when nothing differs, or when the fence is closed.
+    pub async fn write(&self, fence: &Fence, seen: Option<&ConfigMap>, new: &ConfigMap) -> Result<(), WriteError> {
+        if seen.is_some_and(|seen| is_same(seen, new)) {
+            return Ok(());
+        }
+        let key =
+            ObjectKey::new(self.shared.cluster.name.clone(), format!("{}/{}", self.shared.namespace, self.shared.name));
+        let operation = if seen.is_some() { Operation::Patch } else { Operation::Create };
+        let call = Call { operation, kind: ConfigMap::kind(&()).into_owned(), key };
+        if fence.check().is_err() {
+            return Err(WriteError::NotLeader { call });
+        }
+        // Dropped in the middle, the write may have taken effect.
+        let open = Open { single: self, is_open: true };
+        let answer = timeout(WRITE_DEADLINE, self.send(seen, new)).await;
+        self.shared.writes.fetch_add(1, Ordering::SeqCst);
+        match answer {
+            Ok(Ok(written)) => {
+                open.close();
+                self.set_newer(&written, State::Present(Arc::new(written.clone())));
+                Ok(())
+            }
+            Ok(Err(error)) => {
+                let error = match Failure::of(&call, &error) {
+                    Failure::NotFound => WriteError::Conflict { call },
+                    Failure::Error(error) => error,
+                };
+                if !matches!(error, WriteError::Unknown { .. }) {
+                    open.close();
+                    // Whoever decides anew is to see more than what was seen before.
+                    self.shared.reread.notify_one();
+                }
+                Err(error)
+            }
+            Err(_) => {
+                let message = format!("no answer within {} s", WRITE_DEADLINE.as_secs());
+                Err(WriteError::Unknown { call, message })
+            }
+        }
+    }
+
+    async fn send(&self, seen: Option<&ConfigMap>, new: &ConfigMap) -> kube::Result<ConfigMap> {
+        let mut sent = new.clone();
+        sent.metadata.namespace = Some(self.shared.namespace.clone());
+        sent.metadata.name = Some(self.shared.name.clone());
+        sent.metadata.uid = seen.and_then(ResourceExt::uid);
+        sent.metadata.resource_version = seen.and_then(ResourceExt::resource_version);
+        match seen {
+            None => self.shared.api.create(&PostParams::default(), &sent).await,
+            Some(_) => self.shared.api.replace(&self.shared.name, &PostParams::default(), &sent).await,
+        }
+    }
+}
+
+/// Whether what people and programs write of them is the same.
+fn is_same(one: &ConfigMap, other: &ConfigMap) -> bool {
+    let written = |object: &ConfigMap| {
+        let ConfigMap { data, binary_data, immutable, .. } = object.clone();
+        (data, binary_data, immutable, object.labels().clone(), object.annotations().clone())
+    };
+    written(one) == written(other)
+}
+
+/// A write whose outcome is not known.
+struct Open<'a> {
+    single: &'a Single<ConfigMap>,
+    is_open: bool,
+}
+
+impl Open<'_> {
+    fn close(mut self) {
+        self.is_open = false;
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        if self.is_open {
+            self.single.set(State::Unknown);
+            self.single.shared.reread.notify_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

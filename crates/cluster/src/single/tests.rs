@@ -1,0 +1,212 @@
+//! A `ConfigMap` and a Secret over a scripted API server, on paused time.
+
+use std::{collections::BTreeMap, sync::Mutex, time::Duration};
+
+use k8s_openapi::{ByteString, api::core::v1::Secret};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::{
+    Class,
+    testing::{Reply, Request, scripted},
+};
+
+fn map(version: u64, value: &str) -> ConfigMap {
+    serde_json::from_value(json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "data": { "key": value },
+        "metadata": { "name": "ours", "namespace": "berth", "uid": "u", "resourceVersion": version.to_string() },
+    }))
+    .unwrap()
+}
+
+/// What the API server has, and what it was asked.
+#[derive(Clone, Default)]
+struct Server {
+    listed: Arc<Mutex<Vec<ConfigMap>>>,
+    /// The answer to the next write.
+    answer: Arc<Mutex<Option<Reply>>>,
+    requests: Arc<Mutex<Vec<Request>>>,
+    is_down: Arc<Mutex<bool>>,
+    watch: Arc<Mutex<Option<mpsc::UnboundedSender<Value>>>>,
+}
+
+impl Server {
+    fn reply(&self, request: &Request) -> Reply {
+        self.requests.lock().unwrap().push(request.clone());
+        if *self.is_down.lock().unwrap() {
+            return Reply::error(503, "ServiceUnavailable", "down");
+        }
+        if request.method != "GET" {
+            return self.answer.lock().unwrap().take().unwrap_or_else(|| Reply::Json(200, request.body.clone()));
+        }
+        if request.query.contains_key("watch") {
+            let (sender, lines) = mpsc::unbounded_channel();
+            *self.watch.lock().unwrap() = Some(sender);
+            return Reply::Watch(lines);
+        }
+        let items = serde_json::to_value(&*self.listed.lock().unwrap()).unwrap();
+        Reply::Json(
+            200,
+            json!({ "kind": "ConfigMapList", "apiVersion": "v1", "metadata": { "resourceVersion": "10" },
+                                 "items": items }),
+        )
+    }
+
+    fn send(&self, what: &str, object: &ConfigMap) {
+        let sender = self.watch.lock().unwrap();
+        sender.as_ref().unwrap().send(json!({ "type": what, "object": object })).unwrap();
+    }
+
+    fn writes(&self) -> Vec<Request> {
+        self.requests.lock().unwrap().iter().filter(|request| request.method != "GET").cloned().collect()
+    }
+}
+
+async fn a_while() {
+    sleep(Duration::from_secs(1)).await;
+}
+
+fn value(single: &Single<ConfigMap>) -> String {
+    match single.get() {
+        State::Present(object) => object.data.as_ref().and_then(|data| data.get("key").cloned()).unwrap_or_default(),
+        state => state.as_str().to_owned(),
+    }
+}
+
+/// It is followed.
+async fn followed(listed: &[ConfigMap]) -> (Server, Single<ConfigMap>) {
+    let server = Server::default();
+    *server.listed.lock().unwrap() = listed.to_vec();
+    let answering = server.clone();
+    let single = Single::new(scripted(move |request| answering.reply(request)), "berth", "ours");
+    assert_eq!(value(&single), "unknown");
+    tokio::spawn(single.feed(CancellationToken::new()));
+    single.known().await;
+    a_while().await;
+    (server, single)
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_absent_then_present_then_absent_and_each_time_somebody_hears_of_it() {
+    let (server, single) = followed(&[]).await;
+    assert_eq!(value(&single), "absent");
+    let mut changes = Box::pin(single.changes());
+    changes.next().await.unwrap();
+    server.send("ADDED", &map(11, "a"));
+    changes.next().await.unwrap();
+    assert_eq!(value(&single), "a");
+    server.send("MODIFIED", &map(12, "b"));
+    changes.next().await.unwrap();
+    assert_eq!(value(&single), "b");
+    server.send("DELETED", &map(13, "b"));
+    changes.next().await.unwrap();
+    assert_eq!(value(&single), "absent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_one_object_is_asked_for() {
+    let (server, _single) = followed(&[]).await;
+    let requests = server.requests.lock().unwrap();
+    assert!(requests.len() >= 2);
+    for request in requests.iter() {
+        assert_eq!(request.path, "/api/v1/namespaces/berth/configmaps");
+        let selector = request.query.get("fieldSelector").unwrap();
+        assert!(["metadata.name=ours", "metadata.name%3Dours"].contains(&selector.as_str()), "{selector}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_unknown_while_the_watch_fails_and_known_again_afterwards() {
+    let (server, single) = followed(&[map(5, "a")]).await;
+    *server.is_down.lock().unwrap() = true;
+    server.watch.lock().unwrap().take();
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(value(&single), "unknown");
+    *server.listed.lock().unwrap() = vec![map(9, "b")];
+    *server.is_down.lock().unwrap() = false;
+    single.known().await;
+    assert_eq!(value(&single), "b");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_creates_or_replaces_what_was_seen_and_is_visible_at_once() {
+    let (server, single) = followed(&[]).await;
+    *server.answer.lock().unwrap() = Some(Reply::Json(201, serde_json::to_value(map(20, "new")).unwrap()));
+    single.write(&Fence::open(), None, &map(0, "new")).await.unwrap();
+    assert_eq!(value(&single), "new");
+    server.send("ADDED", &map(15, "older"));
+    a_while().await;
+    assert_eq!(value(&single), "new", "an event that is older than the answer changes nothing");
+
+    *server.answer.lock().unwrap() = Some(Reply::Json(200, serde_json::to_value(map(21, "newer")).unwrap()));
+    single.write(&Fence::open(), Some(&map(20, "new")), &map(0, "newer")).await.unwrap();
+    assert_eq!(value(&single), "newer");
+    let writes = server.writes();
+    let sent = |which: usize, field: &str| writes[which].body["metadata"][field].as_str().map(str::to_owned);
+    assert_eq!((writes[0].method.as_str(), sent(0, "resourceVersion")), ("POST", None));
+    assert_eq!(writes[1].method, "PUT");
+    assert_eq!((sent(1, "resourceVersion").as_deref(), sent(1, "uid").as_deref()), (Some("20"), Some("u")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_sent_without_a_difference_or_behind_a_closed_fence() {
+    let (server, single) = followed(&[map(5, "a")]).await;
+    single.write(&Fence::open(), Some(&map(5, "a")), &map(0, "a")).await.unwrap();
+    let error = single.write(&Fence::closed(), Some(&map(5, "a")), &map(0, "b")).await.unwrap_err();
+    assert!(matches!(error, WriteError::NotLeader { .. }), "{error}");
+    assert_eq!(server.writes().len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_on_an_old_version_is_a_conflict_and_everything_is_read_anew() {
+    let (server, single) = followed(&[map(5, "a")]).await;
+    *server.listed.lock().unwrap() = vec![map(9, "theirs")];
+    *server.answer.lock().unwrap() = Some(Reply::error(409, "Conflict", "the object has been modified"));
+    let error = single.write(&Fence::open(), Some(&map(5, "a")), &map(0, "b")).await.unwrap_err();
+    assert_eq!(error.class(), Class::Soon, "{error}");
+    a_while().await;
+    assert_eq!(value(&single), "theirs");
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_write_of_unknown_outcome_nothing_is_known_until_it_was_read() {
+    let (server, single) = followed(&[map(5, "a")]).await;
+    *server.answer.lock().unwrap() = Some(Reply::Hang);
+    let writing = single.clone();
+    let write = tokio::spawn(async move { writing.write(&Fence::open(), Some(&map(5, "a")), &map(0, "b")).await });
+    a_while().await;
+    *server.listed.lock().unwrap() = vec![map(9, "b")];
+    *server.is_down.lock().unwrap() = true;
+    let error = write.await.unwrap().unwrap_err();
+    assert!(matches!(error, WriteError::Unknown { .. }), "{error}");
+    a_while().await;
+    assert_eq!(value(&single), "unknown");
+    *server.is_down.lock().unwrap() = false;
+    single.known().await;
+    assert_eq!(value(&single), "b");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_is_never_printed() {
+    let secret = Secret {
+        data: Some(BTreeMap::from([("password".to_owned(), ByteString(b"s3cr3t".to_vec()))])),
+        ..Secret::default()
+    };
+    let single: Single<Secret> = Single::new(scripted(|_| Reply::Hang), "berth", "login");
+    single.set(State::Present(Arc::new(secret)));
+    let text = format!("{single:?} {:?}", single.get());
+    assert_eq!(text, r#"Single { object: "Secret/berth/login", state: present } present"#);
+}
+
+#[test]
+fn its_rights_are_limited_to_the_name() {
+    let needs = crate::needs(
+        &Single::<ConfigMap>::writing_rights("berth", "ours"),
+        &crate::Routes::home_only(),
+        &berth_core::ClusterName::home(),
+        "berth",
+    );
+    let text = format!("{needs:?}");
+    assert!(text.contains("ours") && text.contains("configmaps"), "{text}");
+}
