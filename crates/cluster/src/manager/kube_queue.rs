@@ -181,6 +181,8 @@ fn controller_of<R: Reconciler>(context: Arc<Context<R>>) -> impl Stream<Item = 
                     lock(&known).apply_watcher_event(&Event::Delete(KeyObject::clone(&object)));
                 }
             }
+            // A requeue was due in the moment of the request, and its run has covered both.
+            Err(controller::Error::ObjectNotFound(key)) => debug!(controller = R::NAME, %key, "nothing left to do"),
             Err(error) => warn!(controller = R::NAME, %error, "the queue has lost a run; this is a bug"),
         })
 }
