@@ -8,6 +8,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use futures::{FutureExt, Stream, StreamExt, stream};
@@ -23,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Dispatch, debug, info, instrument::WithSubscriber, warn};
 
 use crate::{
-    Call, Cluster, Fence, ObjectKey, Operation, Right, Verb, WriteError,
+    Call, Clusters, Fence, ObjectKey, Operation, Right, Verb, WriteError,
     connect::{READ_DEADLINE, WRITE_DEADLINE},
     watch::{
         WATCH_TIMEOUT, pause,
@@ -31,6 +32,9 @@ use crate::{
     },
     write::Failure,
 };
+
+/// A watch that has failed works again when it has not failed for so long.
+const SETTLED: Duration = Duration::from_secs(10);
 
 /// A namespaced kind of which single objects are read.
 pub trait SingleKind:
@@ -60,26 +64,32 @@ pub enum State<T> {
     Present(T),
 }
 
-/// One object by name. Clones share it.
+/// One object of the home cluster by name. Clones share it.
 pub struct Single<K: SingleKind> {
     shared: Arc<Shared<K>>,
+    clusters: Clusters,
+    fence: Fence,
 }
 
 struct Shared<K: SingleKind> {
-    cluster: Cluster,
     namespace: String,
     name: String,
-    api: Api<K>,
-    state: watch::Sender<State<Arc<K>>>,
+    known: watch::Sender<Known<K>>,
     /// Writes of ours that have ended. A list that one of them has overtaken is older than what it has left.
     writes: AtomicU64,
     /// The watch is to begin anew.
     reread: Notify,
 }
 
+struct Known<K> {
+    state: State<Arc<K>>,
+    /// The newest version that was seen, also of an object that is gone: reports that are older change nothing.
+    newest: u64,
+}
+
 impl<K: SingleKind> Clone for Single<K> {
     fn clone(&self) -> Self {
-        Self { shared: self.shared.clone() }
+        Self { shared: self.shared.clone(), clusters: self.clusters.clone(), fence: self.fence.clone() }
     }
 }
 
@@ -102,19 +112,29 @@ impl<T> Debug for State<T> {
 
 impl<K: SingleKind> Debug for Single<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shared { namespace, name, state, .. } = &*self.shared;
-        let (object, state) = (format!("{}/{namespace}/{name}", K::kind(&())), state.borrow());
-        f.debug_struct("Single").field("object", &object).field("state", &*state).finish()
+        let Shared { namespace, name, known, .. } = &*self.shared;
+        let (object, known) = (format!("{}/{namespace}/{name}", K::kind(&())), known.borrow());
+        f.debug_struct("Single").field("object", &object).field("state", &known.state).finish_non_exhaustive()
     }
 }
 
 impl<K: SingleKind> Single<K> {
     /// An object that is not known yet; [`Single::feed`] reads it.
-    pub fn new(cluster: Cluster, namespace: &str, name: &str) -> Self {
-        let api = Api::namespaced(cluster.client.clone(), namespace);
-        let (namespace, name, state) = (namespace.to_owned(), name.to_owned(), watch::Sender::new(State::Unknown));
-        let (writes, reread) = (AtomicU64::new(0), Notify::new());
-        Self { shared: Arc::new(Shared { cluster, namespace, name, api, state, writes, reread }) }
+    pub fn new(clusters: impl Into<Clusters>, namespace: &str, name: &str) -> Self {
+        let (namespace, name) = (namespace.to_owned(), name.to_owned());
+        let known = watch::Sender::new(Known { state: State::Unknown, newest: 0 });
+        let shared = Shared { namespace, name, known, writes: AtomicU64::new(0), reread: Notify::new() };
+        Self { shared: Arc::new(shared), clusters: clusters.into(), fence: Fence::open() }
+    }
+
+    /// The same, writing only while the fence is open, as [`crate::Writer::fenced`] does.
+    #[must_use]
+    pub fn fenced(self, fence: Fence) -> Self {
+        Self { clusters: self.clusters.fenced(&fence), fence, ..self }
+    }
+
+    fn api(&self) -> Api<K> {
+        Api::namespaced(self.clusters.home().client.clone(), &self.shared.namespace)
     }
 
     /// What the watch must be allowed to do.
@@ -129,22 +149,22 @@ impl<K: SingleKind> Single<K> {
 
     /// What is known of the object.
     pub fn get(&self) -> State<Arc<K>> {
-        self.shared.state.borrow().clone()
+        self.shared.known.borrow().state.clone()
     }
 
     /// Yields when something else is known of the object, and once at the beginning.
     pub fn changes(&self) -> impl Stream<Item = ()> + Send + use<K> {
-        let mut state = self.shared.state.subscribe();
-        state.mark_changed();
-        stream::unfold(state, |mut state| async move { state.changed().await.ok().map(|()| ((), state)) })
+        let mut known = self.shared.known.subscribe();
+        known.mark_changed();
+        stream::unfold(known, |mut known| async move { known.changed().await.ok().map(|()| ((), known)) })
     }
 
     /// Waits until it is known whether there is an object.
     pub async fn known(&self) -> State<Arc<K>> {
-        let mut state = self.shared.state.subscribe();
+        let mut known = self.shared.known.subscribe();
         // Cannot fail: the sender lives as long as this.
-        let known = state.wait_for(|state| !matches!(state, State::Unknown)).await;
-        known.map_or(State::Unknown, |known| known.clone())
+        let known = known.wait_for(|known| !matches!(known.state, State::Unknown)).await;
+        known.map_or(State::Unknown, |known| known.state.clone())
     }
 
     /// Keeps up with the object until `stop`.
@@ -157,7 +177,7 @@ impl<K: SingleKind> Single<K> {
         let (mut failures, mut telling) = (0, Telling::default());
         loop {
             let Some(trouble) = self.watch(&mut failures, &mut telling).await else { continue };
-            self.set(State::Unknown);
+            self.forget();
             if telling.tells(trouble.kind) {
                 warn!(object = ?self, error = trouble.why, "the watch fails; what is known of the object may be out of date");
             } else {
@@ -173,8 +193,10 @@ impl<K: SingleKind> Single<K> {
         let seconds = u32::try_from(WATCH_TIMEOUT.as_secs()).unwrap_or(u32::MAX);
         let selected = format!("metadata.name={}", self.shared.name);
         let config = watcher::Config::default().timeout(seconds).fields(&selected);
-        let mut events = watcher(self.shared.api.clone(), config).boxed();
+        let mut events = watcher(self.api(), config).boxed();
         let mut list = List { object: None, is_complete: false, writes: self.writes() };
+        let has_settled = sleep(SETTLED);
+        tokio::pin!(has_settled);
         loop {
             tokio::select! {
                 biased;
@@ -182,16 +204,17 @@ impl<K: SingleKind> Single<K> {
                 // kube-runtime warns of every 403 by itself; what is worth a line is decided here.
                 event = events.next().with_subscriber(Dispatch::none()) => match event {
                     Some(Ok(event)) => if !self.take(event, &mut list) { return None },
-                    Some(Err(error)) => return Some(Trouble::of(&error)),
+                    Some(Err(error)) => return Some(trouble_of(&error)),
                     None => return None,
                 },
+                // A list alone does not prove that the watch gets through.
+                () = &mut has_settled, if *failures > 0 && list.is_complete => {
+                    info!(object = ?self, "the watch works again");
+                    *failures = 0;
+                    telling.over();
+                }
                 // A list has no deadline of its own.
                 () = sleep(READ_DEADLINE), if !list.is_complete => return Some(Trouble::silence(READ_DEADLINE.as_secs())),
-            }
-            if list.is_complete && *failures > 0 {
-                info!(object = ?self, "the watch works again");
-                *failures = 0;
-                telling.over();
             }
         }
     }
@@ -204,10 +227,12 @@ impl<K: SingleKind> Single<K> {
             watcher::Event::InitDone if self.writes() != list.writes => return false,
             watcher::Event::InitDone => {
                 list.is_complete = true;
-                self.set(list.object.take().map_or(State::Absent, |object| State::Present(Arc::new(object))));
+                let newest = list.object.as_ref().map_or(0, version);
+                let state = list.object.take().map_or(State::Absent, |object| State::Present(Arc::new(object)));
+                self.shared.known.send_replace(Known { state, newest });
             }
-            watcher::Event::Apply(object) => self.set_newer(&object, State::Present(Arc::new(object.clone()))),
-            watcher::Event::Delete(object) => self.set_newer(&object, State::Absent),
+            watcher::Event::Apply(object) => self.set(version(&object), State::Present(Arc::new(object))),
+            watcher::Event::Delete(object) => self.set(version(&object), State::Absent),
         }
         true
     }
@@ -216,19 +241,32 @@ impl<K: SingleKind> Single<K> {
         self.shared.writes.load(Ordering::SeqCst)
     }
 
-    fn set(&self, state: State<Arc<K>>) {
-        self.shared.state.send_replace(state);
+    fn forget(&self) {
+        self.shared.known.send_modify(|known| known.state = State::Unknown);
     }
 
-    /// An event that is older than what an answer to a write has shown changes nothing.
-    fn set_newer(&self, seen: &K, state: State<Arc<K>>) {
-        self.shared.state.send_if_modified(|known| {
-            let is_older = matches!(known, State::Present(known) if version(seen) < version(&**known));
-            if !is_older {
-                *known = state;
+    /// This is how the object is in `version`, unless something newer was seen.
+    fn set(&self, version: u64, state: State<Arc<K>>) {
+        self.shared.known.send_if_modified(|known| {
+            let is_newest = version >= known.newest;
+            if is_newest {
+                *known = Known { state, newest: version };
             }
-            !is_older
+            is_newest
         });
+    }
+}
+
+/// Without the words of a decoder, which may quote a secret.
+fn trouble_of(error: &watcher::Error) -> Trouble {
+    use watcher::Error::{InitialListFailed, WatchFailed, WatchStartFailed};
+    match error {
+        InitialListFailed(kube::Error::SerdeError(_))
+        | WatchStartFailed(kube::Error::SerdeError(_))
+        | WatchFailed(kube::Error::SerdeError(_)) => {
+            Trouble::passing("the object cannot be decoded; correct it".to_owned())
+        }
+        error => Trouble::of(error),
     }
 }
 
@@ -254,15 +292,15 @@ impl Single<ConfigMap> {
 
     /// Makes the object what `new` says, if it still is what was `seen`, or is still absent. The answer is known at once. Nothing is
     /// sent when nothing differs, or when the fence is closed.
-    pub async fn write(&self, fence: &Fence, seen: Option<&ConfigMap>, new: &ConfigMap) -> Result<(), WriteError> {
+    pub async fn write(&self, seen: Option<&ConfigMap>, new: &ConfigMap) -> Result<(), WriteError> {
         if seen.is_some_and(|seen| is_same(seen, new)) {
             return Ok(());
         }
-        let key =
-            ObjectKey::new(self.shared.cluster.name.clone(), format!("{}/{}", self.shared.namespace, self.shared.name));
+        let key = ObjectKey::new(self.clusters.home().name.clone(), self.shared.name.as_str());
         let operation = if seen.is_some() { Operation::Patch } else { Operation::Create };
         let call = Call { operation, kind: ConfigMap::kind(&()).into_owned(), key };
-        if fence.check().is_err() {
+        let _turn = self.clusters.turns().wait(&call.key.cluster).await;
+        if self.fence.check().is_err() {
             return Err(WriteError::NotLeader { call });
         }
         // Dropped in the middle, the write may have taken effect.
@@ -272,12 +310,17 @@ impl Single<ConfigMap> {
         match answer {
             Ok(Ok(written)) => {
                 open.close();
-                self.set_newer(&written, State::Present(Arc::new(written.clone())));
+                self.set(version(&written), State::Present(Arc::new(written)));
                 Ok(())
             }
             Ok(Err(error)) => {
                 let error = match Failure::of(&call, &error) {
                     Failure::NotFound => WriteError::Conflict { call },
+                    // ConfigMaps are always served: what is not there is the namespace.
+                    Failure::Error(WriteError::NotServed { call, .. }) => {
+                        let message = format!("there is no namespace {}; create it", self.shared.namespace);
+                        WriteError::Refused { call, code: 404, message }
+                    }
                     Failure::Error(error) => error,
                 };
                 if !matches!(error, WriteError::Unknown { .. }) {
@@ -301,8 +344,8 @@ impl Single<ConfigMap> {
         sent.metadata.uid = seen.and_then(ResourceExt::uid);
         sent.metadata.resource_version = seen.and_then(ResourceExt::resource_version);
         match seen {
-            None => self.shared.api.create(&PostParams::default(), &sent).await,
-            Some(_) => self.shared.api.replace(&self.shared.name, &PostParams::default(), &sent).await,
+            None => self.api().create(&PostParams::default(), &sent).await,
+            Some(_) => self.api().replace(&self.shared.name, &PostParams::default(), &sent).await,
         }
     }
 }
@@ -331,7 +374,7 @@ impl Open<'_> {
 impl Drop for Open<'_> {
     fn drop(&mut self) {
         if self.is_open {
-            self.single.set(State::Unknown);
+            self.single.forget();
             self.single.shared.reread.notify_one();
         }
     }

@@ -234,6 +234,7 @@ pub trait StoreSet {
 }
 
 /// The objects of a cluster that were read once.
+#[must_use = "nothing is in the stores before it is filled"]
 pub struct Contents {
     fills: Vec<Box<dyn FnOnce() + Send>>,
 }
@@ -365,8 +366,10 @@ struct Once<'a> {
 
 impl Visitor for Once<'_> {
     fn visit<K: Kind>(&mut self, store: &Store<K>, properties: &Properties) {
-        if properties.read_by <= self.by && self.routes.serves::<K>(&self.cluster.name) {
-            let is_optional = properties.presence == Presence::Installed;
+        let is_optional = properties.presence == Presence::Installed;
+        // As they are watched: elsewhere than at home nobody uses them.
+        let is_used = !is_optional || self.cluster.name == ClusterName::home();
+        if is_used && properties.read_by <= self.by && self.routes.serves::<K>(&self.cluster.name) {
             self.reads.push(read(store.clone(), self.cluster.clone(), is_optional).boxed());
         }
     }

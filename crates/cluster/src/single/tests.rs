@@ -1,6 +1,6 @@
 //! A `ConfigMap` and a Secret over a scripted API server, on paused time.
 
-use std::{collections::BTreeMap, sync::Mutex, time::Duration};
+use std::{collections::BTreeMap, sync::Mutex};
 
 use k8s_openapi::{ByteString, api::core::v1::Secret};
 use serde_json::{Value, json};
@@ -133,14 +133,14 @@ async fn it_is_unknown_while_the_watch_fails_and_known_again_afterwards() {
 async fn a_write_creates_or_replaces_what_was_seen_and_is_visible_at_once() {
     let (server, single) = followed(&[]).await;
     *server.answer.lock().unwrap() = Some(Reply::Json(201, serde_json::to_value(map(20, "new")).unwrap()));
-    single.write(&Fence::open(), None, &map(0, "new")).await.unwrap();
+    single.write(None, &map(0, "new")).await.unwrap();
     assert_eq!(value(&single), "new");
     server.send("ADDED", &map(15, "older"));
     a_while().await;
     assert_eq!(value(&single), "new", "an event that is older than the answer changes nothing");
 
     *server.answer.lock().unwrap() = Some(Reply::Json(200, serde_json::to_value(map(21, "newer")).unwrap()));
-    single.write(&Fence::open(), Some(&map(20, "new")), &map(0, "newer")).await.unwrap();
+    single.write(Some(&map(20, "new")), &map(0, "newer")).await.unwrap();
     assert_eq!(value(&single), "newer");
     let writes = server.writes();
     let sent = |which: usize, field: &str| writes[which].body["metadata"][field].as_str().map(str::to_owned);
@@ -152,8 +152,8 @@ async fn a_write_creates_or_replaces_what_was_seen_and_is_visible_at_once() {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_sent_without_a_difference_or_behind_a_closed_fence() {
     let (server, single) = followed(&[map(5, "a")]).await;
-    single.write(&Fence::open(), Some(&map(5, "a")), &map(0, "a")).await.unwrap();
-    let error = single.write(&Fence::closed(), Some(&map(5, "a")), &map(0, "b")).await.unwrap_err();
+    single.write(Some(&map(5, "a")), &map(0, "a")).await.unwrap();
+    let error = single.clone().fenced(Fence::closed()).write(Some(&map(5, "a")), &map(0, "b")).await.unwrap_err();
     assert!(matches!(error, WriteError::NotLeader { .. }), "{error}");
     assert_eq!(server.writes().len(), 0);
 }
@@ -163,7 +163,7 @@ async fn a_write_on_an_old_version_is_a_conflict_and_everything_is_read_anew() {
     let (server, single) = followed(&[map(5, "a")]).await;
     *server.listed.lock().unwrap() = vec![map(9, "theirs")];
     *server.answer.lock().unwrap() = Some(Reply::error(409, "Conflict", "the object has been modified"));
-    let error = single.write(&Fence::open(), Some(&map(5, "a")), &map(0, "b")).await.unwrap_err();
+    let error = single.write(Some(&map(5, "a")), &map(0, "b")).await.unwrap_err();
     assert_eq!(error.class(), Class::Soon, "{error}");
     a_while().await;
     assert_eq!(value(&single), "theirs");
@@ -174,7 +174,7 @@ async fn after_a_write_of_unknown_outcome_nothing_is_known_until_it_was_read() {
     let (server, single) = followed(&[map(5, "a")]).await;
     *server.answer.lock().unwrap() = Some(Reply::Hang);
     let writing = single.clone();
-    let write = tokio::spawn(async move { writing.write(&Fence::open(), Some(&map(5, "a")), &map(0, "b")).await });
+    let write = tokio::spawn(async move { writing.write(Some(&map(5, "a")), &map(0, "b")).await });
     a_while().await;
     *server.listed.lock().unwrap() = vec![map(9, "b")];
     *server.is_down.lock().unwrap() = true;
@@ -194,9 +194,37 @@ async fn a_secret_is_never_printed() {
         ..Secret::default()
     };
     let single: Single<Secret> = Single::new(scripted(|_| Reply::Hang), "berth", "login");
-    single.set(State::Present(Arc::new(secret)));
+    single.set(1, State::Present(Arc::new(secret)));
     let text = format!("{single:?} {:?}", single.get());
-    assert_eq!(text, r#"Single { object: "Secret/berth/login", state: present } present"#);
+    assert_eq!(text, r#"Single { object: "Secret/berth/login", state: present, .. } present"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_does_not_decode_is_not_quoted() {
+    let error = serde_json::from_value::<String>(json!({ "password": "s3cr3t" })).unwrap_err();
+    let trouble = trouble_of(&watcher::Error::InitialListFailed(kube::Error::SerdeError(error)));
+    assert_eq!(trouble.why, "the object cannot be decoded; correct it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deleted_object_does_not_come_back_by_a_late_answer() {
+    let (server, single) = followed(&[map(5, "a")]).await;
+    server.send("DELETED", &map(30, "a"));
+    a_while().await;
+    *server.answer.lock().unwrap() = Some(Reply::Json(200, serde_json::to_value(map(20, "late")).unwrap()));
+    single.write(Some(&map(5, "a")), &map(0, "late")).await.unwrap();
+    assert_eq!(value(&single), "absent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_replaced_and_gone_is_a_conflict_and_a_missing_namespace_is_named() {
+    let (server, single) = followed(&[map(5, "a")]).await;
+    *server.answer.lock().unwrap() = Some(Reply::error(404, "NotFound", "configmaps \"ours\" not found"));
+    let error = single.write(Some(&map(5, "a")), &map(0, "b")).await.unwrap_err();
+    assert!(matches!(error, WriteError::Conflict { .. }), "{error}");
+    *server.answer.lock().unwrap() = Some(Reply::error(404, "NotFound", "namespaces \"berth\" not found"));
+    let error = single.write(None, &map(0, "b")).await.unwrap_err();
+    assert!(error.to_string().ends_with("there is no namespace berth; create it"), "{error}");
 }
 
 #[test]

@@ -61,7 +61,7 @@ impl Trouble {
         Self { kind, code: Some(status.code), why: words(status) }
     }
 
-    fn passing(why: String) -> Self {
+    pub(crate) fn passing(why: String) -> Self {
         Self { kind: Sort::Passing, code: None, why }
     }
 }
