@@ -19,7 +19,7 @@ const RETRY: Action = Action::RequeueAfter(Duration::from_secs(60));
 /// Slot 0 without a host, looked at once: what it says, and whether it has heard of its commitment.
 async fn told(process: &Process) -> (String, String, String) {
     process.make(0, None);
-    assert_eq!(process.reconcile(0).await.unwrap(), RETRY, "section 15 no. 21: no burst of tries");
+    assert_eq!(process.reconcile(0).await.unwrap(), RETRY, "no burst of tries");
     let (ready, status) = (process.ready(0), process.slot(0).status.unwrap());
     assert_eq!(status.committed_resource_reservation.unwrap().observed_parent_generation, Some(1), "the echo");
     assert_eq!(ready.observed_generation, process.slot(0).metadata.generation, "section 15 no. 20");
