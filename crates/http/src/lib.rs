@@ -12,7 +12,6 @@ pub mod metrics;
 mod observe;
 mod patience;
 mod reachable;
-mod refused;
 pub mod request_id;
 pub mod server;
 
@@ -22,6 +21,5 @@ pub use error::HttpError;
 pub use health::{Component, Readiness};
 pub use limits::Limits;
 pub use reachable::base_url;
-pub use refused::Refused;
 pub use request_id::RequestId;
 pub use server::{Server, serve};

@@ -26,7 +26,6 @@ use crate::limits::Limits;
 use crate::metrics::HttpMetrics;
 use crate::observe::{self, Observer};
 use crate::patience::{Patience, Turns};
-use crate::refused::{Refused, RefusedHeads};
 
 /// Pause after a failure to accept that is not the fault of a client, mostly too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
@@ -47,13 +46,12 @@ pub struct Server {
     name: &'static str,
     limits: Limits,
     metrics: Option<HttpMetrics>,
-    refused: Option<Refused>,
 }
 
 impl Server {
     /// A server with the usual limits. `name` is one of a few, for example `api` or `probes`.
     pub fn new(name: &'static str) -> Self {
-        Self { name, limits: Limits::default(), metrics: None, refused: None }
+        Self { name, limits: Limits::default(), metrics: None }
     }
 
     /// Other limits.
@@ -66,12 +64,6 @@ impl Server {
     #[must_use]
     pub fn with_metrics(self, metrics: &HttpMetrics) -> Self {
         Self { metrics: Some(metrics.clone()), ..self }
-    }
-
-    /// Words an answer of its own to heads that the HTTP library refuses, instead of an empty one.
-    #[must_use]
-    pub fn with_refused(self, refused: Refused) -> Self {
-        Self { refused: Some(refused), ..self }
     }
 
     /// The router with everything that happens around a request, for tests without a socket.
@@ -149,7 +141,6 @@ impl Server {
         let _ = stream.set_nodelay(true);
         let turns = Turns::default();
         let stream = Patience::new(stream, turns.clone(), self.limits.headers, self.limits.pause);
-        let stream = RefusedHeads::new(stream, turns.clone(), self.refused.clone());
         let service = service_fn(move |request| handle(router.clone(), turns.clone(), peer, request));
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(self.limits.idle).max_buf_size(HELD);

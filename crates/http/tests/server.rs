@@ -261,32 +261,3 @@ async fn probes_tell_who_is_waiting() {
     assert!(ready.is_ready());
     has(&running.get("/metrics").await, &["200 OK", "content-type: text/plain; version=0.0.4; charset=utf-8"]);
 }
-
-#[tokio::test]
-async fn what_is_said_about_a_head_that_the_library_refuses_may_be_worded_anew() {
-    let own_words = |status: StatusCode, head: &[u8]| {
-        let bad = String::from_utf8_lossy(head).contains("content-length: hi") || status == 431;
-        let own = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: 9\r\n\r\nown words");
-        bad.then(|| own.into_bytes())
-    };
-    let running = Running::start(server().with_refused(Arc::new(own_words))).await;
-    let bad = "POST /echo HTTP/1.1\r\nhost: a\r\ncontent-length: hi mom\r\n\r\n{}";
-    let answer = running.send(bad).await;
-    assert!(answer.ends_with("\r\n\r\nown words"), "{answer}");
-    assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{answer}");
-    let other = running.send("GET /id HTTP/1.1\r\nhost: a\r\nno colon\r\n\r\n").await;
-    assert!(other.starts_with("HTTP/1.1 400") && !other.contains("own words"), "{other}");
-    let many = running.send(&format!("GET /id HTTP/1.1\r\nhost: a\r\n{}\r\n", "x: y\r\n".repeat(200))).await;
-    assert!(many.starts_with("HTTP/1.1 431") && many.ends_with("own words"), "{many}");
-    let long = running.send(&format!("GET /id HTTP/1.1\r\nhost: a\r\nx: {}\r\n\r\n", "y".repeat(256 * 1024))).await;
-    assert!(long.starts_with("HTTP/1.1 431") && long.ends_with("own words"), "{long}");
-    let mut stream = running.connect().await;
-    let mut buffer = [0; 1024];
-    stream.write_all(b"GET /id HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
-    let read = stream.read(&mut buffer).await.unwrap();
-    has(&String::from_utf8_lossy(&buffer[..read]), &["200 OK"]);
-    stream.write_all(bad.as_bytes()).await.unwrap();
-    let mut rest = String::new();
-    let _ = stream.read_to_string(&mut rest).await;
-    assert!(rest.ends_with("own words"), "also the second request of a connection: {rest}");
-}

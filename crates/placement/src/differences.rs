@@ -64,6 +64,12 @@ const REQUESTS: &[Difference] = &[
         "one client must not take the memory of others",
     ),
     difference(
+        "A Content-Length that is no number, a header without a colon",
+        "400 with `errors[]`; depends on the web server in front",
+        "400 without a body, and the connection ends: the HTTP library answers before the API sees the request",
+        "no HTTP client sends it",
+    ),
+    difference(
         "Overload, and a database that is away",
         "up to the web server; 500 without the database",
         "503 with `Retry-After: 1`; a request has 30 s",

@@ -16,7 +16,9 @@ pub enum Json {
     Bool(bool),
     /// An integer as it was written.
     Whole(i128),
-    /// Another number, or an integer beyond 64 bits.
+    /// An integer beyond 128 bits, as it was written.
+    Digits(String),
+    /// Another number.
     Real(f64),
     /// A string.
     Text(String),
@@ -52,6 +54,7 @@ impl Json {
     pub fn as_integer(&self) -> Option<i128> {
         match self {
             Self::Whole(whole) => Some(*whole),
+            Self::Digits(digits) => Some(if digits.starts_with('-') { i128::MIN } else { i128::MAX }),
             Self::Real(real) if real.is_finite() && real.fract() == 0.0 => Some(*real as i128),
             _ => None,
         }
@@ -62,6 +65,7 @@ impl Json {
     pub fn as_number(&self) -> Option<f64> {
         match self {
             Self::Whole(whole) => Some(*whole as f64),
+            Self::Digits(digits) => digits.parse().ok(),
             Self::Real(real) => Some(*real),
             _ => None,
         }

@@ -10,7 +10,6 @@ pub mod cors;
 pub mod microversion;
 pub mod names;
 pub mod problem;
-pub mod refused;
 pub mod target;
 
 use std::panic::AssertUnwindSafe;

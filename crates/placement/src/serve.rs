@@ -23,7 +23,6 @@ use crate::{
     protocol::{
         authentication::{Authentication, Off},
         cors::Cors,
-        refused::refused,
     },
 };
 
@@ -112,7 +111,7 @@ async fn serve_api(
     let ledger: Arc<dyn Operated> = database.open(Arc::new(SystemClock), counted).await?;
     watched.set(ledger.clone());
     let authentication = authentication.unwrap_or_else(|| Arc::new(Off));
-    let api = Api::new(ledger.clone() as Arc<dyn Ledger>, authentication, policies).with_cors(cors.clone());
+    let api = Api::new(ledger.clone() as Arc<dyn Ledger>, authentication, policies).with_cors(cors);
     let api = api.with_generation(generation).with_seeds(randomize.then(Seeds::random));
     // The API bounds bodies and answers itself, with words of its own, and then what it skips; what it has accepted it may
     // finish.
@@ -120,7 +119,6 @@ async fn serve_api(
     let limits = Limits { answer: longest, drain: longest, ..Limits::default() }.with_body(api.bounds().body);
     let router = api.router();
     let server = Server::new("placement").with_metrics(http).with_limits(limits);
-    let server = server.with_refused(refused(router.clone(), cors));
     tracing::info!(address = %local(&listen, &listener), database = %database, "the Placement API is served");
     let outcome = tokio::select! {
         end = server.serve(listener, router, stop) => end.map_err(ServeError::from),

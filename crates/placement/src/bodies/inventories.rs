@@ -96,7 +96,7 @@ mod tests {
             (r#"{"total": 0}"#, "0 is less than the minimum of 1"),
             (r#"{"total": 2147483648}"#, "2147483648 is greater than the maximum of 2147483647"),
             (r#"{"total": 1, "reserved": -1}"#, "-1 is less than the minimum of 0"),
-            (r#"{"total": 1, "allocation_ratio": 3.5e38}"#, "3.5e38 is greater than the maximum of 3.40282e+38"),
+            (r#"{"total": 1, "allocation_ratio": 3.5e38}"#, "3.5e+38 is greater than the maximum of 3.40282e+38"),
             (r#"{"total": 1, "house": "red"}"#, "Additional properties are not allowed ('house' was unexpected)"),
             ("{}", "'total' is a required property"),
         ] {

@@ -40,6 +40,20 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
+/// The shortest digits that mean this number, with an exponent below 0.0001 and from 1e16 on.
+fn real(number: f64) -> String {
+    let scientific = format!("{number:e}");
+    let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };
+    match exponent.parse::<i32>() {
+        Ok(-4..16) => {
+            let plain = number.to_string();
+            if plain.contains('.') { plain } else { plain + ".0" }
+        }
+        Ok(exponent) => format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs()),
+        Err(_) => scientific,
+    }
+}
+
 /// Stops once nothing more will be shown.
 fn write(out: &mut String, value: &Json) {
     if out.len() > 4 * MOST_CHARACTERS {
@@ -52,9 +66,8 @@ fn write(out: &mut String, value: &Json) {
         Json::Whole(whole) => {
             let _ = write!(out, "{whole}");
         }
-        Json::Real(real) => {
-            let _ = write!(out, "{real:?}");
-        }
+        Json::Digits(digits) => out.push_str(digits),
+        Json::Real(number) => out.push_str(&real(*number)),
         Json::Text(text) => out.push_str(&quoted(text)),
         Json::List(elements) => list(out, elements),
         Json::Object(members) => object(out, members),
@@ -101,6 +114,37 @@ mod tests {
             ("{}", "{}"),
         ] {
             assert_eq!(text(&read(json.as_bytes()).unwrap()), python);
+        }
+    }
+
+    /// What `repr` of Python 3 says of these.
+    #[test]
+    fn numbers_look_as_in_python() {
+        for (json, python) in [
+            ("0.0", "0.0"),
+            ("-0.0", "-0.0"),
+            ("1.50", "1.5"),
+            ("1e2", "100.0"),
+            ("0.0001", "0.0001"),
+            ("0.00012", "0.00012"),
+            ("0.00001", "1e-05"),
+            ("1.5E-7", "1.5e-07"),
+            ("1e15", "1000000000000000.0"),
+            ("9999999999999998.0", "9999999999999998.0"),
+            ("1e16", "1e+16"),
+            ("-1.25e16", "-1.25e+16"),
+            ("3.5e38", "3.5e+38"),
+            ("1.7976931348623157e308", "1.7976931348623157e+308"),
+            ("5e-324", "5e-324"),
+            ("18446744073709551616", "18446744073709551616"),
+            ("-99999999999999999999", "-99999999999999999999"),
+            ("1000000000000000000000000000000000000000000", "1000000000000000000000000000000000000000000"),
+            (
+                "[\"12\\\"3\", 99999999999999999998, 1, 1e2, 123456789012345678901]",
+                "['12\"3', 99999999999999999998, 1, 100.0, 123456789012345678901]",
+            ),
+        ] {
+            assert_eq!(text(&read(json.as_bytes()).unwrap()), python, "{json}");
         }
     }
 

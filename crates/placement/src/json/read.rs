@@ -1,6 +1,6 @@
 //! Reads JSON. It decides how much of it is read: nesting is bounded by the parser (128), the number of values here.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
 
@@ -16,8 +16,10 @@ const FEW: usize = 16;
 /// The value, or why there is none.
 pub fn read(body: &[u8]) -> Result<Json, String> {
     let left = Cell::new(MOST_VALUES);
+    let numbers = RefCell::new(Numbers { body, place: 0 });
     let mut deserializer = serde_json::Deserializer::from_slice(body);
-    let value = Value(&left).deserialize(&mut deserializer).map_err(|error| error.to_string())?;
+    let value = Value { left: &left, numbers: &numbers };
+    let value = value.deserialize(&mut deserializer).map_err(|error| error.to_string())?;
     deserializer.end().map_err(|error| error.to_string())?;
     Ok(value)
 }
@@ -31,19 +33,57 @@ pub fn object(members: impl IntoIterator<Item = (String, Json)>) -> Json {
     Json::Object(object.members)
 }
 
-/// Reads one value; shares the count of values that are still allowed.
+/// Reads one value; shares the count of values that are still allowed, and the numbers as they were written.
 #[derive(Clone, Copy)]
-struct Value<'a>(&'a Cell<usize>);
+struct Value<'a> {
+    left: &'a Cell<usize>,
+    numbers: &'a RefCell<Numbers<'a>>,
+}
+
+/// The numbers of a body in their order: the parser makes floats of integers beyond 64 bits.
+struct Numbers<'a> {
+    body: &'a [u8],
+    place: usize,
+}
+
+impl<'a> Numbers<'a> {
+    /// The next number; of a body that the parser has accepted so far.
+    fn next(&mut self) -> &'a [u8] {
+        let mut in_string = false;
+        while let Some(byte) = self.body.get(self.place) {
+            match byte {
+                b'\\' if in_string => self.place += 1,
+                b'"' => in_string = !in_string,
+                b'-' | b'0'..=b'9' if !in_string => break,
+                _ => {}
+            }
+            self.place += 1;
+        }
+        let rest = self.body.get(self.place..).unwrap_or_default();
+        let is_part = |byte: &u8| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9');
+        let length = rest.iter().position(|byte| !is_part(byte)).unwrap_or(rest.len());
+        self.place += length;
+        &rest[..length]
+    }
+}
+
+/// The integer that was written, if it is one.
+fn whole(number: &[u8]) -> Option<Json> {
+    let text = std::str::from_utf8(number).ok()?;
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_whole.then(|| text.parse().map_or_else(|_| Json::Digits(text.to_owned()), Json::Whole))
+}
 
 impl<'de> DeserializeSeed<'de> for Value<'_> {
     type Value = Json;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
-        let left = self.0.get();
+        let left = self.left.get();
         if left == 0 {
             return Err(D::Error::custom(format!("more than {MOST_VALUES} values")));
         }
-        self.0.set(left - 1);
+        self.left.set(left - 1);
         deserializer.deserialize_any(self)
     }
 }
@@ -64,15 +104,17 @@ impl<'de> Visitor<'de> for Value<'_> {
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<Json, E> {
+        self.numbers.borrow_mut().next();
         Ok(Json::Whole(value.into()))
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<Json, E> {
+        self.numbers.borrow_mut().next();
         Ok(Json::Whole(value.into()))
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Json, E> {
-        Ok(Json::Real(value))
+        Ok(whole(self.numbers.borrow_mut().next()).unwrap_or(Json::Real(value)))
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Json, E> {
@@ -159,8 +201,10 @@ mod tests {
         let integers = |text: &str| read(text.as_bytes()).unwrap().as_integer();
         assert_eq!(integers("1.0"), Some(1));
         assert_eq!(integers("18446744073709551615"), Some(u64::MAX.into()));
-        assert_eq!(integers("99999999999999999999"), Some(100_000_000_000_000_000_000));
+        assert_eq!(integers("99999999999999999999"), Some(99_999_999_999_999_999_999));
         assert_eq!(integers("1e300"), Some(i128::MAX));
+        assert_eq!(integers(&"9".repeat(50)), Some(i128::MAX));
+        assert_eq!(integers(&format!("-{}", "9".repeat(50))), Some(i128::MIN));
         assert_eq!(integers("1.5").or(integers("true")).or(integers("\"1\"")), None);
     }
 
@@ -185,6 +229,16 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn each_number_is_the_one_that_was_written(numbers in proptest::collection::vec(any::<i128>(), 0..20), text in ".*") {
+            let text = serde_json::to_string(&text).unwrap();
+            let body: Vec<String> = numbers.iter().map(|number| format!("{{{text}:[1.5,{number},-2,{text}]}}")).collect();
+            let value = read(format!("[{}]", body.join(" , ")).as_bytes());
+            prop_assume!(!text.contains("\\u0000"));
+            let read: Vec<Json> = value.unwrap().elements().iter().map(|one| one.members()[0].1.elements()[1].clone()).collect();
+            prop_assert_eq!(read, numbers.into_iter().map(Json::Whole).collect::<Vec<_>>());
+        }
+
         #[test]
         fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = read(&bytes);
