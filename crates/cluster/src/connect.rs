@@ -23,7 +23,7 @@ mod stack;
 use crate::{Clusters, chain, names::names, watch::WATCH_TIMEOUT};
 
 /// How long a write may take before its outcome counts as unknown (decision D10).
-pub(crate) const WRITE_DEADLINE: Duration = Duration::from_secs(4);
+pub const WRITE_DEADLINE: Duration = Duration::from_secs(4);
 /// How long a read may take.
 pub(crate) const READ_DEADLINE: Duration = Duration::from_secs(10);
 

@@ -18,10 +18,8 @@ mod elector;
 mod fence;
 mod fenced;
 mod leadership;
-#[cfg(test)]
-mod model;
 mod object;
-mod step;
+pub(crate) mod step;
 
 pub use elector::{Candidate, Election};
 pub use fence::{Fence, NotLeader};

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use berth_core::{ClusterName, mutants::Mutant};
+use berth_core::ClusterName;
 use kube::Resource;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -524,9 +524,6 @@ impl<K> Member<K> {
 
     /// `asked` is how many fresh reads were asked for.
     fn why_unfollowed(&self, asked: u64) -> Option<String> {
-        if Mutant::PartialTakenForComplete.is_on() {
-            return None;
-        }
         if let Some(why) = &self.failing {
             return Some(format!("its watch fails: {why}"));
         }

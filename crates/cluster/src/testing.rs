@@ -5,6 +5,14 @@ use berth_core::ClusterName;
 
 use crate::{Guarded, Index, Key, Kind, Properties, Requests, Store, StoreSet, Visitor, Watches, Whole};
 
+/// What a replica decides about the lease: what the model of the election checks.
+pub mod lease {
+    pub use crate::{
+        connect::WRITE_DEADLINE,
+        lease::step::{Action, Mark, Record, Seen, Sent, Standing, TIMING, Timing, may_write},
+    };
+}
+
 /// Proof of a complete read that nobody made.
 pub fn whole<K>(cluster: &ClusterName) -> Whole<K> {
     Whole::new(cluster.clone())

@@ -4,7 +4,7 @@
 
 use std::{future::Future, sync::Arc};
 
-use berth_core::{ClusterName, mutants::Mutant};
+use berth_core::ClusterName;
 use kube::{
     Api, Resource,
     api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions},
@@ -128,9 +128,6 @@ impl<K: Kind> Writer<K> {
                 let error = failed(call, sending, failure);
                 if let WriteError::AlreadyExists { call } = &error {
                     self.look(&call.key).await;
-                    if Mutant::AlreadyExistsAsSuccess.is_on() {
-                        return self.store.get(&call.key).ok_or(error);
-                    }
                 }
                 Err(error)
             }
@@ -395,8 +392,7 @@ fn delete_params<K: Kind>(seen: &K, guard: Guard) -> Result<DeleteParams, String
         Guard::Version => Some(body::version(meta)?.to_owned()),
     };
     let preconditions = Preconditions { uid: Some(body::uid(meta)?.to_owned()), resource_version };
-    let preconditions = Some(preconditions).filter(|_| !Mutant::DeleteWithoutPrecondition.is_on());
-    Ok(DeleteParams { preconditions, ..DeleteParams::default() })
+    Ok(DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() })
 }
 
 #[cfg(test)]

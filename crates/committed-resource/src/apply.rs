@@ -7,7 +7,7 @@ use std::sync::Arc;
 use berth_cluster::{
     Freezer, Guard, ObjectKey, Whole, WriteError, Writer, Written, indexes::RESERVATION_BY_COMMITMENT,
 };
-use berth_core::{HostName, SlotName, mutants::Mutant, planner};
+use berth_core::{HostName, SlotName, planner};
 use berth_crds::{CommittedResource, Reservation, labels};
 use berth_scheduler::Scheduler;
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
@@ -82,7 +82,7 @@ impl<S: Scheduler> Apply<'_, S> {
     fn nothing_is_left(&self, facts: &Facts) -> bool {
         let named = self.reservations.store().select(&RESERVATION_BY_COMMITMENT, facts.spec.uuid.as_str());
         let mut slots = named.iter().filter(|entry| is_slot(&entry.object));
-        let none_counts = facts.served_instead.is_some() || Mutant::FinalizerRemovedEarly.is_on();
+        let none_counts = facts.served_instead.is_some();
         none_counts || slots.all(|slot| facts.forgotten.contains(&slot.key.cluster))
     }
 

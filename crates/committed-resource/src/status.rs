@@ -4,9 +4,7 @@
 use std::time::Duration;
 
 use berth_cluster::{Frozen, ObjectKey};
-use berth_core::{
-    ClusterName, backoff::retry_delay, commitment::State, mutants::Mutant, slot::Standing, summary::Summary,
-};
+use berth_core::{ClusterName, backoff::retry_delay, commitment::State, slot::Standing, summary::Summary};
 use berth_crds::{
     CommitmentState, CommittedResource, CommittedResourceStatus, Condition,
     conditions::{
@@ -69,7 +67,6 @@ pub fn report(after: &Facts, decided: &Decided, delays: Delays, now: Timestamp) 
         _ => None,
     };
     let end = after.spec.end.filter(|_| !matches!(decided.plan.course, Course::Over(_) | Course::Deleting));
-    let end = end.filter(|_| !Mutant::ExpiryTimerMissing.is_on());
     let pause = decided.paced.and_then(|paced| paced.again);
     Report { says, again: again.into_iter().chain(pause).chain(end.and_then(|end| until_over(end, now))).min() }
 }
@@ -97,7 +94,6 @@ fn says(after: &Facts, decided: &Decided) -> Option<Says> {
             let first = after.unreadable().next().map_or(&after.cluster, |(cluster, _)| cluster);
             Some(still_there(first, Some(why.clone())))
         }
-        Course::Hindered(why) if Mutant::RejectOn500.is_on() => Some(Says::no(Reason::Rejected, why.as_str())),
         Course::Unreadable(why) | Course::Hindered(why) => Some(Says::no(Reason::Reserving, why.as_str())),
         Course::Refused { text, retry, .. } => {
             Some(Says::no(if *retry { Reason::Reserving } else { Reason::Rejected }, text.as_str()))
@@ -243,7 +239,7 @@ pub fn status(object: &CommittedResource, says: &Says, now: Timestamp) -> Commit
     let accepted = status.accepted_spec.as_ref().map(facts::spec_of);
     let accepts = says.ready && accepted != Some(facts::spec(object));
     let said = conditions::ready(&status.conditions).is_some_and(|c| says.is_said_by(c, generation));
-    if said && !accepts && !Mutant::StatusWrittenAlways.is_on() {
+    if said && !accepts {
         return status;
     }
     if says.ready {

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use crate::{
     host::{Amounts, Host},
     ids::VmId,
-    mutants::Mutant,
     reservation::{Reservation, ReservationKind},
     units::Resources,
 };
@@ -56,7 +55,7 @@ fn block(reservation: &Reservation, host: &Host, counted: &mut BTreeSet<VmId>) -
     let (mut confirmed, mut pending) = (Resources::ZERO, Resources::ZERO);
     for (vm, resources) in expected {
         let resources = resources.at_least_zero();
-        if !(host.instances.contains_key(vm) || Mutant::ConfirmedWithoutPresence.is_on()) {
+        if !host.instances.contains_key(vm) {
             pending += resources;
         } else if counted.insert(vm.clone()) {
             confirmed += resources;

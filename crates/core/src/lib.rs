@@ -7,7 +7,6 @@ pub mod flavor;
 pub mod host;
 pub mod ids;
 #[doc(hidden)]
-pub mod mutants;
 pub mod planner;
 pub mod quantity;
 mod quoted;

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     ids::{GroupName, HostName, ProjectId, SlotKey, VmId, Zone},
-    mutants::Mutant,
     units::Resources,
 };
 
@@ -50,7 +49,7 @@ impl Reservation {
     pub fn hosts(&self) -> impl Iterator<Item = &HostName> {
         let target = self.target_host.as_ref();
         let leaving = self.status_host.as_ref().filter(|host| target.is_some_and(|target| target != *host));
-        target.into_iter().chain(leaving.filter(|_| !Mutant::StatusHostNotBlocked.is_on()))
+        target.into_iter().chain(leaving)
     }
 
     /// The VMs expected in a slot of a commitment; empty for other types.

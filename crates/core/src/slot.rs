@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use crate::{
     host::ConditionStatus,
     ids::{CommitmentUuid, DomainId, FlavorName, GroupName, HostName, ProjectId, SlotName, VmId, Zone},
-    mutants::Mutant,
     units::{Bytes, Resources},
 };
 
@@ -99,7 +98,7 @@ impl Slot {
             _ if self.waiting && self.target_host.is_none() => Standing::Failed,
             Some((ConditionStatus::False, reason))
                 if self.target_host.is_none()
-                    && (self.observed_parent_generation == generation || Mutant::HandshakeIgnored.is_on())
+                    && self.observed_parent_generation == generation
                     && FINAL_REASONS.contains(&reason.as_str()) =>
             {
                 Standing::Failed

@@ -8,7 +8,7 @@ use std::{
     ops::{Add, AddAssign, Sub, SubAssign},
 };
 
-use crate::{mutants::Mutant, quantity};
+use crate::quantity;
 
 const BYTES_PER_MIB: i64 = 1 << 20;
 
@@ -99,8 +99,7 @@ impl Bytes {
 
     /// A whole number of MiB.
     pub fn from_mib(mib: u64) -> Self {
-        let unit = if Mutant::UnitMb.is_on() { 1_000_000 } else { BYTES_PER_MIB };
-        Self(i64::try_from(mib).unwrap_or(i64::MAX).saturating_mul(unit))
+        Self(i64::try_from(mib).unwrap_or(i64::MAX).saturating_mul(BYTES_PER_MIB))
     }
 
     /// Whole MiB, a part counting as one.

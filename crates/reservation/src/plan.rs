@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use berth_cluster::Whole;
-use berth_core::{HostName, Resources, host::Amounts, mutants::Mutant};
+use berth_core::{HostName, Resources, host::Amounts};
 use berth_crds::{Hypervisor, conditions::reservation as texts};
 use berth_scheduler::Verdict;
 
@@ -104,7 +104,7 @@ fn on_host(facts: &Facts, host: &HostName, delays: Delays) -> Plan {
     let in_force = facts.slot.is_in_force();
     let holds = in_force || !facts.slot.expected.is_empty();
     match &facts.host {
-        HostFact::Missing(time, whole) if *time >= delays.grace || Mutant::HostGoneAtOnce.is_on() => {
+        HostFact::Missing(time, whole) if *time >= delays.grace => {
             Step::Revoke(Revocation::HostGone(host.clone(), whole.clone())).done()
         }
         HostFact::Missing(..) if has_to_return(facts) => no_good(facts, Revocation::NoSuchHost(host.clone())).done(),

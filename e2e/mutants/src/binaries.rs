@@ -1,5 +1,5 @@
-//! Builds the binaries of tests, all in one go, with the mutants in them. Packages of others are those of every other
-//! build; ours lie beside it, because a wrapper of the compiler is part of what cargo tells builds apart by.
+//! Builds the binaries of tests, all in one go, from the copy of the sources that has the mutants in it. Packages of others
+//! are those of every other build; ours lie beside it, as cargo tells them apart by where their sources are.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,10 +15,10 @@ use crate::{Error, table::Binary};
 /// Where each binary lies.
 pub type Built = BTreeMap<Binary, PathBuf>;
 
-/// Builds these binaries of the workspace in `root`.
-pub fn build(root: &Path, wanted: &BTreeSet<&Binary>) -> Result<Built, Error> {
+/// Builds these binaries of the workspace in `tree`, into the folder `target`.
+pub fn build(tree: &Path, target: &Path, wanted: &BTreeSet<&Binary>) -> Result<Built, Error> {
     let cannot = |error| Error::Run("cargo".to_owned(), error);
-    let mut cargo = command(root, wanted).spawn().map_err(cannot)?;
+    let mut cargo = command(tree, target, wanted).spawn().map_err(cannot)?;
     let messages = cargo.stdout.take().into_iter().flat_map(|out| Message::parse_stream(BufReader::new(out)));
     let mut built = Built::new();
     for message in messages {
@@ -36,7 +36,7 @@ pub fn build(root: &Path, wanted: &BTreeSet<&Binary>) -> Result<Built, Error> {
     }
 }
 
-fn command(root: &Path, wanted: &BTreeSet<&Binary>) -> Command {
+fn command(tree: &Path, target: &Path, wanted: &BTreeSet<&Binary>) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["test", "--locked", "--no-run", "--message-format=json-render-diagnostics"]);
@@ -50,8 +50,8 @@ fn command(root: &Path, wanted: &BTreeSet<&Binary>) -> Command {
             command.args(["--test", target])
         };
     }
-    command.env("RUSTC_WORKSPACE_WRAPPER", root.join("hack/rustc-mutants.sh"));
-    command.current_dir(root).stdin(Stdio::null()).stdout(Stdio::piped());
+    command.env("CARGO_TARGET_DIR", target);
+    command.current_dir(tree).stdin(Stdio::null()).stdout(Stdio::piped());
     command
 }
 

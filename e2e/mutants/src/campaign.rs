@@ -12,8 +12,6 @@ use std::{
     time::Instant,
 };
 
-use berth_core::mutants::Mutant;
-
 use crate::{
     Error,
     binaries::Built,
@@ -26,7 +24,7 @@ const AT_ONCE: usize = 2;
 
 /// The workspace, its table, and the binaries of tests.
 pub struct Campaign<'a> {
-    /// The folder of the workspace.
+    /// The folder of the workspace that the binaries were built from.
     pub root: &'a Path,
     /// The table.
     pub rows: &'a [Row],
@@ -67,9 +65,9 @@ impl Campaign<'_> {
 
     fn try_one(&self, row: &Row, told: &(impl Fn(&str) + Sync)) -> Result<bool, Error> {
         let begin = Instant::now();
-        let outcomes = self.said(&row.tests, Some(row.mutant))?;
+        let outcomes = self.said(&row.tests, Some(&row.mutant))?;
         let blind: Vec<_> = row.tests.iter().filter(|test| outcomes.get(*test) != Some(&Said::Failed)).collect();
-        let (name, took) = (row.mutant.name(), begin.elapsed().as_secs_f64());
+        let (name, took) = (&row.mutant, begin.elapsed().as_secs_f64());
         if blind.is_empty() {
             told(&format!("caught      {name}: {} failed, {took:.1} s", count(row.tests.len())));
         } else {
@@ -85,7 +83,7 @@ impl Campaign<'_> {
     fn said<'t>(
         &self,
         tests: impl IntoIterator<Item = &'t Test>,
-        mutant: Option<Mutant>,
+        mutant: Option<&str>,
     ) -> Result<BTreeMap<Test, Said>, Error> {
         let mut by_binary: BTreeMap<&Binary, Vec<&str>> = BTreeMap::new();
         for test in tests {
@@ -99,7 +97,7 @@ impl Campaign<'_> {
         Ok(all)
     }
 
-    fn outcome(&self, binary: &Binary, tests: &[&str], mutant: Option<Mutant>) -> Result<Outcome, Error> {
+    fn outcome(&self, binary: &Binary, tests: &[&str], mutant: Option<&str>) -> Result<Outcome, Error> {
         let path = self.built.get(binary).ok_or_else(|| Error::NoBinary(binary.to_string()))?;
         let folder: PathBuf = self.root.join("crates").join(&binary.package);
         trial::run(path, &folder, tests, mutant)

@@ -1,6 +1,6 @@
 //! Why the mutants could not be tried. A mutant that nobody notices is no error but a result.
 
-use std::{io, process::ExitStatus};
+use std::{io, path::PathBuf, process::ExitStatus};
 
 use thiserror::Error;
 
@@ -16,6 +16,17 @@ pub enum Error {
         row: String,
         /// What is wrong with it.
         why: &'static str,
+    },
+    /// The copy of the sources cannot be made.
+    #[error("{0} cannot be read or written")]
+    Files(PathBuf, #[source] io::Error),
+    /// The sources have changed where a fault is.
+    #[error("{patch} does not apply; make it anew from the present sources: {why}")]
+    Patch {
+        /// The patch.
+        patch: PathBuf,
+        /// What git says.
+        why: String,
     },
     /// The document cannot be read.
     #[error("docs/testing.md cannot be read")]

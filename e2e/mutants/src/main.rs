@@ -8,7 +8,7 @@ use std::{
     time::Instant,
 };
 
-use berth_mutants::{Error, binaries, campaign::Campaign, table};
+use berth_mutants::{Error, binaries, campaign::Campaign, table, tree};
 
 fn main() -> ExitCode {
     match run(&root()) {
@@ -33,9 +33,12 @@ fn run(root: &Path) -> Result<bool, Error> {
     let rows = table::rows(&document)?;
     println!("building the tests with the mutants in them");
     let wanted = rows.iter().flat_map(|row| &row.tests).map(|test| &test.binary).collect();
-    let built = binaries::build(root, &wanted)?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder));
+    let copy = target.join("mutants");
+    tree::write(root, &copy)?;
+    let built = binaries::build(&copy, &target, &wanted)?;
     let begin = Instant::now();
-    let campaign = Campaign { root, rows: &rows, built: &built };
+    let campaign = Campaign { root: &copy, rows: &rows, built: &built };
     println!("all {} tests pass without a mutant", campaign.is_sound()?);
     let caught = campaign.run(|line| println!("{line}"))?;
     println!("{} s without the build", begin.elapsed().as_secs());

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use berth_core::mutants::Mutant;
-
 use crate::Error;
 
 /// The heading of the part of the document that has the table.
@@ -12,8 +10,8 @@ const HEADING: &str = "## The mutants";
 /// A mutant and the tests that must fail with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The mutant.
-    pub mutant: Mutant,
+    /// The name of the mutant.
+    pub mutant: String,
     /// At least one test; each of them must fail.
     pub tests: Vec<Test>,
 }
@@ -61,14 +59,12 @@ fn row(line: &str) -> Result<Row, Error> {
     let wrong = |why| Error::Row { row: line.to_owned(), why };
     let cells: Vec<_> = line.trim_matches('|').split('|').map(str::trim).collect();
     let [name, .., tests] = &cells[..] else { return Err(wrong("a row has several cells")) };
-    let mutant = Mutant::ALL.iter().find(|mutant| mutant.name() == name.replace('`', ""));
-    let mutant = *mutant.ok_or_else(|| wrong("berth_core::mutants has no mutant of that name"))?;
     let quoted = tests.split('`').skip(1).step_by(2);
     let tests = quoted.map(test).collect::<Option<Vec<_>>>().unwrap_or_default();
     if tests.is_empty() {
         return Err(wrong("the last cell has tests, each as `package binary name`"));
     }
-    Ok(Row { mutant, tests })
+    Ok(Row { mutant: name.replace('`', ""), tests })
 }
 
 fn test(quoted: &str) -> Option<Test> {
@@ -105,22 +101,20 @@ Words.
         let rows = rows(DOCUMENT).unwrap();
         let read: Vec<_> = rows
             .iter()
-            .map(|row| (row.mutant, row.tests.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + ")))
+            .map(|row| (row.mutant.as_str(), row.tests.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + ")))
             .collect();
         let expected = [
-            (Mutant::UnitMb, "core lib units::a + core lib units::b".to_owned()),
-            (Mutant::ZoneIgnored, "scheduler some_file c".to_owned()),
+            ("unit MB", "core lib units::a + core lib units::b".to_owned()),
+            ("zone ignored", "scheduler some_file c".to_owned()),
         ];
         assert_eq!(read, expected);
     }
 
     #[test]
     fn a_row_that_cannot_be_tried_is_an_error() {
-        for (good, bad) in [
-            ("unit MB", "unit GB"),
-            ("`core lib units::a`, `core lib units::b`", "later"),
-            ("`scheduler some_file c`", "`scheduler c`"),
-        ] {
+        for (good, bad) in
+            [("`core lib units::a`, `core lib units::b`", "later"), ("`scheduler some_file c`", "`scheduler c`")]
+        {
             assert!(DOCUMENT.contains(good));
             assert!(rows(&DOCUMENT.replace(good, bad)).is_err(), "{bad}");
         }

@@ -11,8 +11,6 @@ use std::{
     time::Duration,
 };
 
-use berth_core::mutants::Mutant;
-
 use crate::Error;
 
 /// The tests that are named are short ones. Whoever takes longer hangs, and has noticed nothing.
@@ -31,19 +29,19 @@ pub enum Said {
 pub type Outcome = BTreeMap<String, Said>;
 
 /// Runs these tests of the binary, in the folder of its package.
-pub fn run(binary: &Path, folder: &Path, tests: &[&str], mutant: Option<Mutant>) -> Result<Outcome, Error> {
+pub fn run(binary: &Path, folder: &Path, tests: &[&str], mutant: Option<&str>) -> Result<Outcome, Error> {
     let cannot = |error| Error::Run(binary.display().to_string(), error);
     let child = command(binary, folder, tests, mutant).spawn().map_err(cannot)?;
     Ok(outcome(&heard(child, DEADLINE).map_err(cannot)?))
 }
 
-fn command(binary: &Path, folder: &Path, tests: &[&str], mutant: Option<Mutant>) -> Command {
+fn command(binary: &Path, folder: &Path, tests: &[&str], mutant: Option<&str>) -> Command {
     let mut command = Command::new(binary);
     // One after the other, so that what one prints does not stand in the line of another.
     command.args(["--exact", "--test-threads=1"]).args(tests).current_dir(folder);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     match mutant {
-        Some(mutant) => command.env("BERTH_MUTANT", mutant.name()),
+        Some(mutant) => command.env("BERTH_MUTANT", mutant),
         None => command.env_remove("BERTH_MUTANT"),
     };
     // What fails on purpose leaves nothing in the sources.

@@ -1,13 +1,15 @@
-//! The table of mutants in docs/testing.md says the truth: it has all of them, each is asked about at one line of the
-//! code, and the tests that it names exist. That they fail is what `make mutants` shows.
+//! The table of mutants in docs/testing.md says the truth: it has all of them, each is a patch that applies to the present
+//! sources, and the tests that it names exist. That they fail is what `make mutants` shows.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 mod house;
 
 use std::path::Path;
 
-use berth_core::mutants::Mutant;
-use berth_mutants::table::{Row, Test, rows};
+use berth_mutants::{
+    patches,
+    table::{Row, Test, rows},
+};
 
 fn table() -> Vec<Row> {
     rows(&house::text("docs/testing.md")).unwrap()
@@ -22,16 +24,19 @@ fn sources(folder: &str) -> Vec<String> {
 
 #[test]
 fn the_table_has_every_mutant_once_in_order() {
-    let named: Vec<_> = table().iter().map(|row| row.mutant.name()).collect();
-    assert_eq!(named, Mutant::ALL.iter().map(|mutant| mutant.name()).collect::<Vec<_>>());
+    let named: Vec<_> = table().into_iter().map(|row| row.mutant).collect();
+    let patches = patches::all(&house::root()).unwrap();
+    assert_eq!(named, patches.into_iter().filter_map(|patch| patch.name).collect::<Vec<_>>());
 }
 
 #[test]
-fn every_mutant_is_asked_about_at_one_line_of_the_code() {
-    let all = sources("crates").concat();
-    let asked = |mutant: &Mutant| all.matches(&format!("Mutant::{mutant:?}.is_on()")).count();
-    let wrong: Vec<_> = Mutant::ALL.iter().filter(|mutant| asked(mutant) != 1).collect();
-    assert_eq!(wrong, Vec::<&Mutant>::new());
+fn every_patch_applies_and_asks_for_its_own_mutant() {
+    let patches = patches::all(&house::root()).unwrap();
+    let changed: String = patches::apply(&house::root(), &patches).unwrap().into_values().collect();
+    let asked = |name: &String| changed.matches(&format!("mutants::is_on(\"{name}\")")).count();
+    let wrong: Vec<_> =
+        patches.iter().filter_map(|patch| patch.name.as_ref()).filter(|name| asked(name) != 1).collect();
+    assert_eq!(wrong, Vec::<&String>::new());
 }
 
 /// The tests of a binary, in whichever files they are.
@@ -56,12 +61,9 @@ fn every_test_of_the_table_exists() {
     assert_eq!(missing, Vec::<Test>::new());
 }
 
-/// Every other build has to be free of them; that is checked where the question is answered, when it is compiled.
 #[test]
-fn nothing_but_their_own_command_builds_with_mutants() {
-    let switch = "--cfg mutants";
-    let places = ["Makefile", "hack/test.sh", "hack/setup.sh", ".ci/run", "Cargo.toml"];
-    let wrong: Vec<_> = places.into_iter().filter(|path| house::text(path).contains(switch)).collect();
-    assert_eq!(wrong, [""; 0]);
-    assert!(house::text("hack/rustc-mutants.sh").contains(switch));
+fn the_sources_that_are_shipped_have_no_mutants() {
+    let wrong =
+        sources("crates").into_iter().filter(|text| text.contains("BERTH_MUTANT") || text.contains("mutants::"));
+    assert_eq!(wrong.count(), 0);
 }

@@ -25,7 +25,6 @@ mod leader_bad_input;
 mod life;
 mod log_level;
 mod metrics_docs;
-mod mutants;
 mod nova;
 mod nova_bad_input;
 mod nova_replicas;

@@ -3,11 +3,9 @@
 
 use std::{fmt, time::Duration};
 
-use berth_core::mutants::Mutant;
-
 /// The durations of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Timing {
+pub struct Timing {
     /// From the sending of a successful write, or from the change that another replica has seen, to the end of the lease.
     pub lease: Duration,
     /// A leader that has not renewed for so long has lost.
@@ -19,7 +17,7 @@ pub(super) struct Timing {
 }
 
 /// Decision D10 and document 11 section 3.5.
-pub(super) const TIMING: Timing = Timing {
+pub const TIMING: Timing = Timing {
     lease: Duration::from_secs(15),
     renew: Duration::from_secs(10),
     retry: Duration::from_secs(2),
@@ -28,16 +26,21 @@ pub(super) const TIMING: Timing = Timing {
 
 /// A `renewTime`, in microseconds since 1970. Compared for equality only, to know an own write again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Mark(pub i64);
+pub struct Mark(
+    /// The microseconds.
+    pub i64,
+);
 
 /// What the Lease says.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Record {
+pub struct Record {
     /// Nobody, if it was released.
     pub holder: Option<String>,
+    /// The `resourceVersion`.
     pub version: String,
     /// `leaseDurationSeconds` of the holder.
     pub duration: Duration,
+    /// `renewTime`.
     pub mark: Option<Mark>,
 }
 
@@ -50,20 +53,26 @@ impl Record {
 
 /// What was last seen of the Lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub enum Seen {
+    /// Nothing was seen yet.
     Never,
+    /// There is none.
     Absent,
     /// Since then it has not changed, as far as we have seen: the time of the answer, on our clock.
     There {
+        /// What it says.
         record: Record,
+        /// When it first said so.
         since: Duration,
     },
 }
 
 /// A write without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sent {
+pub struct Sent {
+    /// When it was sent.
     pub at: Duration,
+    /// The `renewTime` that it carries.
     pub mark: Mark,
 }
 
@@ -87,7 +96,7 @@ impl fmt::Display for Lost {
 
 /// What to do now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Action {
+pub enum Action {
     /// Read the Lease.
     Read,
     /// Create it.
@@ -104,22 +113,28 @@ pub(super) enum Action {
 
 /// What a replica knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Standing {
+pub struct Standing {
+    /// Its identity.
     pub me: String,
+    /// The Lease as it was last seen.
     pub seen: Seen,
     /// What was seen may be outdated: read before anything is written.
     pub stale: bool,
     /// It leads; the sending of the last write that is known to have succeeded.
     pub held: Option<Duration>,
+    /// The write that has no answer yet.
     pub unanswered: Option<Sent>,
+    /// Leadership is over.
     pub lost: Option<Lost>,
     last_mark: Mark,
+    /// No read starts earlier.
     pub read_from: Duration,
+    /// No write starts earlier.
     pub write_from: Duration,
 }
 
 /// Whether a write may start: it must be over before the lease is.
-pub(super) fn may_write(held: Option<Duration>, now: Duration, timing: &Timing) -> bool {
+pub fn may_write(held: Option<Duration>, now: Duration, timing: &Timing) -> bool {
     held.is_some_and(|sent| now + timing.margin <= sent + timing.lease)
 }
 
@@ -168,7 +183,7 @@ impl Standing {
     }
 
     fn wish_of_foreign(&self, record: &Record, end: Duration, now: Duration) -> (Action, Duration) {
-        if now >= end || Mutant::TwoLeaders.is_on() {
+        if now >= end {
             return (Action::Acquire(record.version.clone()), self.write_from);
         }
         (Action::Read, self.read_from.min(end))

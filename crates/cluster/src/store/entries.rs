@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
 };
 
-use berth_core::{ClusterName, mutants::Mutant};
+use berth_core::ClusterName;
 
 use super::Change;
 use crate::{ObjectKey, guarded::Broken};
@@ -284,9 +284,6 @@ impl<K> Entries<K> {
     fn enter(&mut self, report: Report<K>) -> Vec<Change<K>> {
         if self.is_past(&report) {
             return Vec::new();
-        }
-        if Mutant::UndecodableAsAbsent.is_on() && report.content.is_err() {
-            return self.drop_live(&report.name).into_iter().collect();
         }
         let Report { name, uid, version, content } = report;
         let touched = self.tick();

@@ -4,8 +4,6 @@
 
 use std::{mem, sync::Arc};
 
-use berth_core::mutants::Mutant;
-
 use super::{Change, Store, entries::Entries, entries::Ticket, report};
 use crate::{Guarded, Kind, ObjectKey};
 
@@ -33,9 +31,7 @@ impl<K: Kind> Sending<K> {
         let report = report(object);
         let answer = report.content.clone().map_err(|broken| broken.error.clone());
         let ticket = &self.asking.ticket;
-        if !Mutant::OwnWriteNotEntered.is_on() {
-            self.asking.change(|entries, _| entries.wrote(ticket, report));
-        }
+        self.asking.change(|entries, _| entries.wrote(ticket, report));
         answer
     }
 
@@ -58,7 +54,7 @@ impl<K: Kind> Sending<K> {
 
 impl<K: Kind> Drop for Sending<K> {
     fn drop(&mut self) {
-        if self.outcome_known || Mutant::InDoubtForgotten.is_on() {
+        if self.outcome_known {
             return;
         }
         self.asking.change(|entries, name| {

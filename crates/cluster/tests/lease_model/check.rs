@@ -7,7 +7,7 @@ use std::{
 
 use stateright::{Checker, HasDiscoveries, Model};
 
-use super::{Rules, TIMING, Timing, Troubles};
+use crate::{Rules, TIMING, Timing, Troubles};
 
 fn production() -> Rules {
     Rules { timing: TIMING, last_moment: true, wall_clocks: None, troubles: TROUBLES }

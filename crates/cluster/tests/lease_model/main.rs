@@ -8,6 +8,7 @@
 //! changes of a clock are limited, the time that passes is not: states that differ only in how long ago something was
 //! are one state when the protocol cannot tell them apart (`view`). One write of a controller is enough: writes do not
 //! meet each other, so that each that breaks the law breaks it alone.
+#![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 mod check;
 mod replica;
@@ -17,15 +18,14 @@ use std::time::Duration;
 
 use stateright::{Model, Property};
 
-use super::step::{Mark, Record, TIMING, Timing};
+use berth_cluster::testing::lease::{Mark, Record, TIMING, Timing, WRITE_DEADLINE};
 use replica::{Answer, Call, Progress, Replica};
 
 /// How much time passes at once.
 const TICK: Duration = Duration::from_secs(1);
 /// How far two clocks can be apart.
 const DRIFT: Duration = Duration::from_millis(500);
-/// As `connect::WRITE_DEADLINE`.
-const DEADLINE: Duration = crate::connect::WRITE_DEADLINE;
+const DEADLINE: Duration = WRITE_DEADLINE;
 /// When it begins, so that what is long ago has a time.
 const BEGIN: Duration = Duration::from_secs(1000);
 

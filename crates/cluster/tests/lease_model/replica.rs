@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use super::{
-    super::step::{Action, Mark, Record, Seen, Standing, Timing, may_write},
-    DEADLINE, Event, Object, Rules, World,
-};
+use berth_cluster::testing::lease::{Action, Mark, Record, Seen, Standing, Timing, may_write};
+
+use crate::{DEADLINE, Event, Object, Rules, World};
 
 /// What a replica asks of the API server.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Call {
+pub enum Call {
     Read,
     /// A create, without a version, or an update.
     Write {
@@ -20,33 +19,33 @@ pub(super) enum Call {
 
 /// What the API server says.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Answer {
+pub enum Answer {
     Shows(Option<Object>),
     Refused,
 }
 
 /// Where a slow call is.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Progress {
+pub enum Progress {
     Sent,
     Done(Answer),
 }
 
 /// A write of a controller, on its way.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct DataWrite {
+pub struct DataWrite {
     /// When it went to the socket, by the true time.
     pub at: Duration,
     pub tenure: u32,
 }
 
 /// The `renewTime` of a lease.
-pub(super) fn renewed(record: &Record) -> Duration {
+pub fn renewed(record: &Record) -> Duration {
     Duration::from_micros(record.mark.map_or(0, |mark| mark.0.unsigned_abs()))
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Replica {
+pub struct Replica {
     pub standing: Standing,
     pub call: Option<(Call, Progress)>,
     /// On its own clock.
@@ -169,7 +168,7 @@ impl Replica {
 
 impl World {
     /// A replica does what `step` says; the call that it sends, if it does.
-    pub(super) fn act(&mut self, which: usize) -> Option<Call> {
+    pub fn act(&mut self, which: usize) -> Option<Call> {
         let (time, now) = (self.time, self.now(which));
         let replica = &mut self.replicas[which];
         replica.deadline = now + replica.standing.patience(now, DEADLINE);
@@ -194,7 +193,7 @@ impl World {
     }
 
     /// The body of the write of a controller goes to the socket, if the fence is still open.
-    pub(super) fn send(&mut self, rules: &Rules, which: usize) {
+    pub fn send(&mut self, rules: &Rules, which: usize) {
         let (open, at) = (self.may_write(rules, which) || !rules.last_moment, self.time);
         let replica = &mut self.replicas[which];
         replica.begun = false;

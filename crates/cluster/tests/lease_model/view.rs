@@ -7,8 +7,9 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    super::step::{Mark, Record, Seen},
+use berth_cluster::testing::lease::{Mark, Record, Seen};
+
+use crate::{
     World,
     replica::{Answer, Call, Progress, Replica, renewed},
 };

@@ -10,10 +10,7 @@ use std::{
 };
 
 use super::{Draft, Kept, Why};
-use crate::{
-    mutants::Mutant,
-    units::{Bytes, Resources, scale_cores},
-};
+use crate::units::{Bytes, Resources, scale_cores};
 
 impl Draft<'_> {
     pub(super) fn shrink(&mut self, wanted: Bytes) {
@@ -42,7 +39,7 @@ impl Surplus {
         if self.left <= Bytes::ZERO {
             return;
         }
-        let goes = |kept: &Kept<'_>| kept.slot.expected.is_empty() || Mutant::ShrinkTakesTheSlotWithTheVm.is_on();
+        let goes = |kept: &Kept<'_>| kept.slot.expected.is_empty();
         let slots = kept.iter().enumerate().filter(|(_, kept)| goes(kept) && class(kept));
         let sized = slots.map(|(index, kept)| (kept.size.memory, kept.order(), index));
         let (fitting, larger): (Vec<_>, Vec<_>) = sized.partition(|(size, ..)| *size <= self.left);

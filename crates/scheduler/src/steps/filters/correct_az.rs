@@ -1,7 +1,5 @@
 //! Keeps hosts of the wanted zone (document 60 section 5.2); a host without a zone is in none.
 
-use berth_core::mutants::Mutant;
-
 use crate::{
     FilterName,
     field::Field,
@@ -19,7 +17,7 @@ impl Filter for CorrectAz {
 
     fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
         let zone = &run.request.zone;
-        if zone.is_empty() || Mutant::ZoneIgnored.is_on() {
+        if zone.is_empty() {
             return Ok(Effect::Skipped);
         }
         field.keep(run.fleet.columns().zones.get(zone.as_str()));
