@@ -61,7 +61,7 @@ fn decided(request: &Request) {
     if let Ok(answer) = answer {
         answered(&answer, explain);
     }
-    drop(SCHEDULER.expire(now.saturating_add(PAUSE)));
+    SCHEDULER.expire(now.saturating_add(PAUSE));
 }
 
 fn answered(answer: &Answer, explain: bool) {
@@ -79,9 +79,9 @@ impl Stopwatch for Watch {
 }
 
 fn scheduler() -> BuiltIn {
-    let scheduler = BuiltIn::new(Settings::default());
+    let scheduler = BuiltIn::new(Settings::default(), Box::new(|_| {}));
     for (name, cores) in [("a", 8), ("b", 16), ("c", 0), ("node-a", 64)] {
-        drop(scheduler.host_changed(&name.into(), Some(host(name, cores))));
+        scheduler.host_changed(&name.into(), Some(host(name, cores)));
     }
     let slot = Reservation {
         key: SlotKey::new(ClusterName::home(), "slot"),
@@ -94,7 +94,7 @@ fn scheduler() -> BuiltIn {
         status_host: Some("b".into()),
         ready: true,
     };
-    drop(scheduler.reservation_changed(&slot.key.clone(), Some(slot)));
+    scheduler.reservation_changed(&slot.key.clone(), Some(slot));
     scheduler
 }
 

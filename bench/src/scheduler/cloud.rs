@@ -159,12 +159,12 @@ pub fn scheduler(hosts: &[Host], slots: &[Reservation]) -> BuiltIn {
 
 /// The same with other settings.
 pub fn scheduler_with(settings: Settings, hosts: &[Host], slots: &[Reservation]) -> BuiltIn {
-    let scheduler = BuiltIn::new(settings);
+    let scheduler = BuiltIn::new(settings, Box::new(|_| {}));
     for host in hosts {
-        drop(scheduler.host_changed(&host.name, Some(host.clone())));
+        scheduler.host_changed(&host.name, Some(host.clone()));
     }
     for slot in slots {
-        drop(scheduler.reservation_changed(&slot.key, Some(slot.clone())));
+        scheduler.reservation_changed(&slot.key, Some(slot.clone()));
     }
     scheduler
 }

@@ -2,6 +2,8 @@
 //! where slots depend on each other, because a VM counts in the first one only (U35) or something is claimed, everything
 //! is made anew from the reservations that name the host. The formula itself is in `berth_core::block`.
 
+use std::sync::Arc;
+
 use berth_core::{
     Resources, SlotKey,
     block::{self, Block},
@@ -41,12 +43,13 @@ pub struct HostState {
     promised: Vec<(SlotKey, Resources)>,
     /// What is promised depends on what else is on the host: no slot can be followed by itself.
     entangled: bool,
-    host: Host,
+    /// Shared with the copies that overlays make.
+    host: Arc<Host>,
 }
 
 impl HostState {
     pub(crate) fn new(host: Host) -> Self {
-        Self { host, ..Self::default() }
+        Self { host: Arc::new(host), ..Self::default() }
     }
 
     /// The host as it was observed.
@@ -70,8 +73,8 @@ impl HostState {
         &self.taken
     }
 
-    pub(crate) fn replace(&mut self, host: Host) -> Host {
-        std::mem::replace(&mut self.host, host)
+    pub(crate) fn replace(&mut self, host: Host) {
+        self.host = Arc::new(host);
     }
 
     /// Renews everything. `recorded` are the reservations that name this host, `promised` those that assume entries

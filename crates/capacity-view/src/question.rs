@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use berth_core::{GroupName, ProjectId, Resources, SlotKey, VmId, reservation::Reservation};
 
-use crate::{Class, ClassSet, HostId, HostSet, HostState, Taken, View};
+use crate::{Class, ClassSet, HostId, HostSet, HostState, Overlay, Taken, View};
 
 /// What a request counts.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,7 +63,7 @@ impl Question<'_> {
 /// The room that one request finds on each host.
 #[derive(Clone, Debug)]
 pub struct Rooms<'v> {
-    view: &'v View,
+    overlay: &'v Overlay<'v>,
     counted: ClassSet,
     empty: bool,
     vm: Option<VmId>,
@@ -76,34 +76,40 @@ pub struct Rooms<'v> {
 }
 
 impl<'v> Rooms<'v> {
-    pub(crate) fn new(view: &'v View, question: &Question<'_>) -> Self {
-        let counted = question.counted();
+    pub(crate) fn new(overlay: &'v Overlay<'v>, question: &Question<'_>) -> Self {
+        let (counted, view) = (question.counted(), overlay.view());
         let unlocked = question.unlocked(view, counted);
-        let claim = question.vm.and_then(|vm| view.claim_of(vm));
-        let unclaimed = claim.and_then(|claim| view.without_claim(claim));
+        let claim = question.vm.and_then(|vm| overlay.claim_of(vm));
+        let unclaimed = claim.and_then(|claim| overlay.without_claim(claim));
         let hosts = unlocked.iter().filter_map(|key| view.reservation(key)).flat_map(Reservation::hosts);
         let mut own: HostSet = hosts.filter_map(|host| view.id(host)).collect();
         own.extend(unclaimed.iter().map(|(id, _)| *id));
-        Self { view, counted, empty: question.assume_empty, vm: question.vm.cloned(), unlocked, unclaimed, own }
+        Self { overlay, counted, empty: question.assume_empty, vm: question.vm.cloned(), unlocked, unclaimed, own }
     }
 
-    /// The room on a host, negative when it is over-booked; `None` where the capacity is not known.
-    pub fn at(&self, id: HostId, state: &HostState) -> Option<Resources> {
+    /// The room on a host, negative when it is over-booked; `None` where the capacity is not known, or the host is not.
+    pub fn at(&self, id: HostId) -> Option<Resources> {
+        let state = self.overlay.state(id)?;
         if self.own.has(id) { self.own_room(id, state) } else { state.room_with(self.counted, self.empty) }
     }
 
     /// Keeps the hosts with enough room.
     pub fn keep_fitting(&self, need: Resources, hosts: &mut HostSet) {
+        let fits = |room: Option<Resources>| room.is_some_and(|room| need.fits(room));
+        let mut touched = self.overlay.touched().clone();
+        touched.keep(hosts);
+        touched.retain(|id| fits(self.at(id)));
+        hosts.drop(self.overlay.touched());
         hosts.retain(|id| {
-            let state = || self.view.state(id);
+            let state = || self.overlay.view().state(id);
             let room = match self.column(id) {
                 Some(room) => Some(room),
                 None => state().and_then(|state| state.room_with(self.counted, self.empty)),
             };
-            let fits = |room: Option<Resources>| room.is_some_and(|room| need.fits(room));
             // What this request alone does not count only ever adds room, so it is asked for where there is none without.
             fits(room) || self.own.has(id) && fits(state().and_then(|state| self.own_room(id, state)))
         });
+        hosts.add(&touched);
     }
 
     fn own_room(&self, id: HostId, state: &HostState) -> Option<Resources> {
@@ -112,7 +118,7 @@ impl<'v> Rooms<'v> {
     }
 
     fn column(&self, id: HostId) -> Option<Resources> {
-        if self.empty { None } else { self.view.columns().room(id, self.counted) }
+        if self.empty { None } else { self.overlay.view().columns().room(id, self.counted) }
     }
 
     /// Sums what counts instead of giving back what does not: with amounts that saturate only the former is safe.
@@ -143,7 +149,7 @@ impl<'v> Rooms<'v> {
         if taken.block.pending == Resources::ZERO {
             return Resources::ZERO;
         }
-        let expected = self.view.reservation(&taken.key).into_iter().flat_map(Reservation::expected);
+        let expected = self.overlay.view().reservation(&taken.key).into_iter().flat_map(Reservation::expected);
         expected
             .filter(|(vm, _)| Some(*vm) != self.vm.as_ref() && !state.host().instances.contains_key(*vm))
             .map(|(_, size)| size.at_least_zero())

@@ -13,8 +13,13 @@ use berth_core::{
 };
 
 use crate::{
-    Assumed, Claim, Class, HostId, HostSet, HostState, Question, Rooms, claim::Claims, columns::Columns, hosts::Hosts,
-    index::Index, sightings::Sightings,
+    Assumed, Claim, Class, Entries, HostId, HostSet, HostState, Overlay,
+    claim::Claims,
+    columns::Columns,
+    counted::{Changes, Counted},
+    hosts::Hosts,
+    index::Index,
+    sightings::Sightings,
 };
 
 /// All hosts, reservations, assume entries and claims, with the free room of each host.
@@ -28,16 +33,14 @@ pub struct View {
     assumed: BTreeMap<SlotKey, Assumed>,
     claims: Claims,
     sightings: Sightings,
-    /// What a decision under way counts in place of the objects; `None` for a slot that it releases.
-    pretended: BTreeMap<SlotKey, Option<Reservation>>,
     index: Index,
     displaced: u64,
     renewed: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Known {
-    reservation: Reservation,
+pub(crate) struct Known {
+    pub(crate) reservation: Reservation,
     /// The present `targetHost` was assumed before it was shown.
     ours: bool,
 }
@@ -174,39 +177,24 @@ impl View {
         self.renew_all(touched)
     }
 
-    /// Counts slots as released or shrunk until [`View::face_facts`]: for one decision (U44). Slots never grow this
-    /// way, and assume entries of released slots stay.
-    pub fn pretend(&mut self, release: &[SlotKey], shrink: &[(SlotKey, Resources)]) {
-        let release = release.iter().map(|key| (key, None));
-        for (key, size) in shrink.iter().map(|(key, size)| (key, Some(*size))).chain(release) {
-            let Some(known) = self.reservations.get(key) else { continue };
-            self.pretended.insert(key.clone(), size.map(|size| shrunk(&known.reservation, size)));
-            self.follow(key, self.touched_by(key));
+    /// The view as a decision sees it while it is made. It changes nothing here.
+    pub fn overlay(&self) -> Overlay<'_> {
+        Overlay::new(self)
+    }
+
+    /// Takes over the assume entries and the ended claims of a decision. Returns the hosts that gained room.
+    pub fn commit(&mut self, entries: Entries) -> Vec<HostId> {
+        let mut gained = Vec::new();
+        for (key, entry) in entries.assumed {
+            gained.extend(match entry {
+                Some(entry) => self.assume(entry),
+                None => self.forget(&key),
+            });
         }
-    }
-
-    /// Ends the pretence about one slot.
-    pub fn face(&mut self, key: &SlotKey) {
-        if self.pretended.remove(key).is_some() {
-            self.follow(key, self.touched_by(key));
+        for instance in &entries.unclaimed {
+            gained.extend(self.unclaim(instance));
         }
-    }
-
-    /// True while the slot is counted as something else than its object says.
-    pub fn pretends(&self, key: &SlotKey) -> bool {
-        self.pretended.contains_key(key)
-    }
-
-    /// Ends every pretence.
-    pub fn face_facts(&mut self) {
-        for key in std::mem::take(&mut self.pretended).keys() {
-            self.follow(key, self.touched_by(key));
-        }
-    }
-
-    /// The room that a request finds on each host.
-    pub fn rooms(&self, question: &Question<'_>) -> Rooms<'_> {
-        Rooms::new(self, question)
+        gained
     }
 
     /// Free room of a host: capacity minus VMs, reservations, assume entries and claims; `None` for an unknown host.
@@ -334,7 +322,6 @@ impl View {
         for entry in self.assumed.values() {
             anew.assume(entry.clone());
         }
-        anew.pretended.clone_from(&self.pretended);
         for (_, state) in self.hosts() {
             anew.set_host(state.host().clone());
         }
@@ -357,7 +344,7 @@ impl View {
     /// The hosts on which the slot counts: those that the object names, and the one that is assumed.
     fn touched_by(&self, key: &SlotKey) -> BTreeSet<HostName> {
         let named = self.reservation(key).into_iter().flat_map(Reservation::hosts);
-        named.chain(self.assumed.get(key).map(|entry| &entry.host)).cloned().collect()
+        named.chain(self.assumed(key).map(|entry| &entry.host)).cloned().collect()
     }
 
     fn drop_assumed(&mut self, key: &SlotKey) -> Option<HostName> {
@@ -374,17 +361,7 @@ impl View {
 
     /// The same on one host; true when it gained room.
     fn follow_on(&mut self, id: HostId, key: &SlotKey) -> bool {
-        self.change(id, |counted, state| {
-            let recorded = counted.reservation(key);
-            let promise = counted.assumed.get(key).filter(|entry| entry.host == state.host().name);
-            let promise = promise.map(|entry| entry.promise(recorded));
-            let here = recorded.filter(|slot| slot.hosts().any(|host| *host == state.host().name));
-            let follows = state.follow(key, here, promise.as_ref());
-            if !follows {
-                counted.renew(state, None);
-            }
-            !follows
-        })
+        self.change(id, |counted, state| counted.follow(key, state))
     }
 
     /// Renews hosts; returns those that gained room. Names without a Hypervisor are counted as soon as it appears.
@@ -403,51 +380,20 @@ impl View {
 
     /// `f` brings the host up to date, and says whether it has made it anew.
     fn change(&mut self, id: HostId, f: impl FnOnce(&Counted<'_>, &mut HostState) -> bool) -> bool {
-        let Self { hosts, reservations, assumed, claims, pretended, index, renewed, .. } = self;
+        let Self { hosts, reservations, assumed, claims, index, renewed, .. } = self;
         let Some(state) = hosts.get_mut(id) else { return false };
         let before = state.room();
-        *renewed += u64::from(f(&Counted { reservations, assumed, claims, pretended, index }, state));
+        let counted = Counted { reservations, assumed, claims, index, changes: Changes::none() };
+        *renewed += u64::from(f(&counted, state));
         let after = state.room();
         hosts.note(id);
         grew(before, after)
     }
 
-    /// The host of a claim as it would be without it.
-    pub(crate) fn without_claim(&self, claim: &Claim) -> Option<(HostId, HostState)> {
-        let Self { hosts, reservations, assumed, claims, pretended, index, .. } = self;
-        let id = hosts.id(&claim.host)?;
-        let mut state = hosts.get(id)?.clone();
-        Counted { reservations, assumed, claims, pretended, index }.renew(&mut state, Some(&claim.instance));
-        Some((id, state))
-    }
-}
-
-/// What takes room on hosts, apart from the hosts.
-struct Counted<'v> {
-    reservations: &'v BTreeMap<SlotKey, Known>,
-    assumed: &'v BTreeMap<SlotKey, Assumed>,
-    claims: &'v Claims,
-    pretended: &'v BTreeMap<SlotKey, Option<Reservation>>,
-    index: &'v Index,
-}
-
-impl Counted<'_> {
-    /// Renews the sums of a host without the claim of one instance.
-    fn renew(&self, state: &mut HostState, without: Option<&VmId>) {
-        let name = state.host().name.clone();
-        let recorded: Vec<&Reservation> =
-            self.index.on_host(&name).iter().filter_map(|key| self.reservation(key)).collect();
-        let entries = self.index.assumed_on(&name).iter().filter_map(|key| self.assumed.get(key));
-        let promised: Vec<Reservation> = entries.map(|entry| entry.promise(self.reservation(&entry.key))).collect();
-        let claims: Vec<&Claim> = self.claims.on_host(&name).filter(|claim| Some(&claim.instance) != without).collect();
-        state.renew(&recorded, &promised, &claims);
-    }
-
-    fn reservation(&self, key: &SlotKey) -> Option<&Reservation> {
-        match self.pretended.get(key) {
-            Some(pretended) => pretended.as_ref(),
-            None => self.reservations.get(key).map(|known| &known.reservation),
-        }
+    /// What takes room on hosts, with what a decision changes of it.
+    pub(crate) fn counted<'c>(&'c self, changes: &'c Changes) -> Counted<'c> {
+        let Self { reservations, assumed, claims, index, .. } = self;
+        Counted { reservations, assumed, claims, index, changes }
     }
 }
 
@@ -457,12 +403,6 @@ fn grew(before: Option<Resources>, after: Option<Resources>) -> bool {
         (None, after) => after.is_some(),
         (Some(_), None) => false,
     }
-}
-
-fn shrunk(reservation: &Reservation, size: Resources) -> Reservation {
-    let old = reservation.size;
-    let size = Resources::new(old.memory.min(size.memory), old.cpu.min(size.cpu));
-    Reservation { size, ..reservation.clone() }
 }
 
 /// True when the two differ at most in capacity, allocation and VMs.

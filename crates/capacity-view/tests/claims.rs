@@ -68,9 +68,10 @@ fn free(view: &View, host: &str) -> Resources {
 /// What a request of the owner of all slots finds on a host.
 fn owner_finds(view: &View, host: &str, vm: &str) -> Resources {
     let (project, group, vm) = (ProjectId::from("p"), GroupName::from("g"), VmId::from(vm));
-    let rooms = view.rooms(&Question { owner: Some((&project, &group)), vm: Some(&vm), ..Question::default() });
+    let overlay = view.overlay();
+    let rooms = overlay.rooms(&Question { owner: Some((&project, &group)), vm: Some(&vm), ..Question::default() });
     let id = view.id(&host.into()).unwrap();
-    rooms.at(id, view.state(id).unwrap()).unwrap()
+    rooms.at(id).unwrap()
 }
 
 #[test]
@@ -217,7 +218,7 @@ fn questions_that_ignore_what_is_in_flight_do_not_see_claims() {
     view.claim(claim("vm", "h", size(10, 80), Some("s")));
     let sees = |question: Question<'_>| {
         let id = view.id(&"h".into()).unwrap();
-        view.rooms(&question).at(id, view.state(id).unwrap()).unwrap()
+        view.overlay().rooms(&question).at(id).unwrap()
     };
     assert_eq!(sees(Question::default()), size(10, 80));
     assert_eq!(sees(Question { ignore_in_flight: true, ..Question::default() }), size(12, 96));

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use berth_capacity_view::{Assumed, Claim, View};
+use berth_capacity_view::{Assumed, Claim, Overlay, View};
 use berth_core::{
     Bytes, ClusterName, Cores, HostName, Resources, SlotKey,
     host::Host,
@@ -77,13 +77,17 @@ fn slots_that_come_and_go_make_no_host_anew() {
 
 #[test]
 fn a_decision_that_releases_slots_makes_no_host_anew() {
-    let mut view = full();
-    view.pretend(&[key(0), key(1)], &[(key(2), Resources::ZERO)]);
-    assert!(is_right(&view, SLOTS - 3));
-    view.face(&key(0));
-    view.face_facts();
-    assert!(is_right(&view, SLOTS));
-    assert_eq!(view.renewed(), 1, "when it appeared");
+    let view = full();
+    let mut overlay = view.overlay();
+    overlay.release(&key(0));
+    overlay.release(&key(1));
+    overlay.shrink(&key(2), Resources::ZERO);
+    let free = |overlay: &Overlay<'_>| overlay.free(&"h".into()).unwrap().known();
+    assert_eq!(free(&overlay), Some(size(SLOTS + 3)));
+    overlay.restore(&key(0));
+    assert_eq!(free(&overlay), Some(size(SLOTS + 2)));
+    assert_eq!(overlay.renewed(), 0);
+    assert!(is_right(&view, SLOTS), "the view has not changed");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use berth_crds::{
     },
     labels,
 };
-use berth_scheduler::{DomainNames, PipelineChoice, Scheduler, SchedulerError, WakeSlots, pipeline_for};
+use berth_scheduler::{DomainNames, PipelineChoice, Scheduler, SchedulerError, pipeline_for};
 use berth_telemetry::{clock::Clock, ids::FreshIds};
 use kube::{Resource, ResourceExt};
 use tracing::{Instrument as _, Span, debug, field::Empty, info, info_span};
@@ -88,8 +88,6 @@ pub struct CommittedResourceController<S, D> {
     pub ids: FreshIds,
     /// The configuration.
     pub settings: Settings,
-    /// Wakes slots that a host was found for.
-    pub wake_slots: WakeSlots,
     /// When commitments got their last slots.
     pub pace: Pace,
     /// Counts and gives out cores.
@@ -207,7 +205,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         let doubts = self.reservations.store().doubts();
         for slot in doubts.iter().filter(|slot| slot.name.starts_with(&prefix)) {
             self.reservations.settle(slot).await?;
-            (self.wake_slots)(&self.scheduler.settled(&slot_key(slot)));
+            self.scheduler.settled(&slot_key(slot));
         }
         Ok(())
     }
@@ -239,11 +237,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             domain_name: self.domain_names.resolve(&facts.spec.domain).await?,
             request_id: request_id.to_owned(),
         };
-        let mut wake = Vec::new();
-        let decided =
-            decide(facts, self.settings.limits, self.clock.now(), &*self.scheduler, &placing, &mut wake).await;
-        (self.wake_slots)(&wake);
-        decided
+        decide(facts, self.settings.limits, self.clock.now(), &*self.scheduler, &placing).await
     }
 
     /// Takes cores for a plan that asks for them.
@@ -367,8 +361,7 @@ struct Entries<'a, S: Scheduler, D> {
 
 impl<S: Scheduler, D> Drop for Entries<'_, S, D> {
     fn drop(&mut self) {
-        let woken = self.controller.scheduler.applied(&self.decided.assumed);
-        (self.controller.wake_slots)(&woken);
+        self.controller.scheduler.applied(&self.decided.assumed);
     }
 }
 

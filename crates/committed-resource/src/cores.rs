@@ -7,7 +7,7 @@ use std::{
 };
 
 use berth_cluster::{
-    Entry, Freezer, Malformed, ObjectKey, Routes, Store,
+    Entry, Freezer, Malformed, ObjectKey, Requests, Routes, Store,
     indexes::{CAPACITY_BY_PLACE, COMMITMENT_BY_CORES},
 };
 use berth_core::{ClusterName, Cores};
@@ -25,9 +25,6 @@ use crate::{
 mod held;
 
 pub(crate) use held::{Held, held};
-
-/// Asks for looks at commitments.
-pub type WakeCommitments = Arc<dyn Fn(&[ObjectKey]) + Send + Sync>;
 
 /// What is known of the cores of a flavor group in a zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +46,7 @@ pub struct CoresBook {
     capacities: Store<FlavorGroupCapacity>,
     routes: Routes,
     freezer: Freezer,
-    wake: WakeCommitments,
+    requests: Requests<ObjectKey>,
     /// Where several objects say what there is; each is logged once.
     ambiguous: Mutex<BTreeSet<Place>>,
 }
@@ -60,17 +57,17 @@ impl CoresBook {
         &self.capacities
     }
 
-    /// A book in which nothing is decided yet. `wake` is told which commitments to look at when a decision of this process
-    /// has come to nothing.
+    /// A book in which nothing is decided yet. Commitments that wait for cores are enqueued in `requests` when a decision of
+    /// this process has come to nothing.
     pub fn new(
         commitments: Store<CommittedResource>,
         capacities: Store<FlavorGroupCapacity>,
         routes: Routes,
         freezer: Freezer,
-        wake: WakeCommitments,
+        requests: Requests<ObjectKey>,
     ) -> Self {
         let (ledger, ambiguous) = Default::default();
-        Self { ledger, commitments, capacities, routes, freezer, wake, ambiguous }
+        Self { ledger, commitments, capacities, routes, freezer, requests, ambiguous }
     }
 
     /// True when everything that was decided is shown by objects.
@@ -99,7 +96,7 @@ impl CoresBook {
         let verdict = ledger.take(key, claim, &self.shown(&claim.place, now));
         drop(ledger);
         for place in &settled {
-            self.wake_waiting(place, key);
+            self.enqueue_waiting(place, key);
         }
         verdict
     }
@@ -116,14 +113,14 @@ impl CoresBook {
         }
         let place = lock(&self.ledger).end(key);
         if let Some(place) = place {
-            self.wake_waiting(&place, key);
+            self.enqueue_waiting(&place, key);
         }
     }
 
-    fn wake_waiting(&self, place: &Place, except: &ObjectKey) {
+    fn enqueue_waiting(&self, place: &Place, except: &ObjectKey) {
         let mut keys = waiting_for_cores(place, &self.commitments);
         keys.retain(|key| key != except);
-        (self.wake)(&keys);
+        self.requests.add(keys);
     }
 
     /// The first object by name, then by cluster (document 20 section 19 no. 10 f).

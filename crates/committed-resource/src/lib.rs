@@ -25,7 +25,7 @@ use berth_cluster::ObjectKey;
 use berth_core::SlotKey;
 
 pub use controller::{CommittedResourceController, Outlook, Settings};
-pub use cores::{Capacity, CoresBook, WakeCommitments};
+pub use cores::{Capacity, CoresBook};
 pub use error::Error;
 pub use facts::{Facts, Holding, Ready, Served, Site, Taken};
 pub use ledger::{Claim, Ledger, Place, Verdict};

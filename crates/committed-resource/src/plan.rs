@@ -8,7 +8,6 @@ use berth_core::{
     ClusterName, GroupName, HostName, SlotKey, SlotName, Zone,
     commitment::{Phase, ResourceType, Spec, State},
     flavor::FlavorGroups,
-    mutants::Mutant,
     planner::{self, PlanError, SlotPlan, Target, World},
     slot::Slot,
 };
@@ -282,7 +281,7 @@ fn rolled_back(facts: &Facts) -> Plan {
         Ok(place) => place,
         Err(course) => return Plan::idle(course),
     };
-    let accepted = if Mutant::RollBackToTheNewSpec.is_on() { Some(&facts.spec) } else { facts.accepted.as_ref() };
+    let accepted = facts.accepted.as_ref();
     let Some(accepted) = accepted.filter(|spec| spec.resource == ResourceType::Memory) else {
         return Plan { leave: leave_own(facts), ..Plan::idle(Course::RolledBack) };
     };
@@ -353,8 +352,7 @@ fn needs_hosts(slots: &SlotPlan) -> bool {
 }
 
 /// Finds hosts for the plan of a look. The entries that it makes in the capacity view are in [`Decided::assumed`]; the
-/// caller ends them with [`Scheduler::applied`] when the apply has ended. `wake` gets the slots of others that a host was
-/// found for meanwhile, also when this fails.
+/// caller ends them with [`Scheduler::applied`] when the apply has ended.
 ///
 /// A host that has no room for a larger slot after all leaves `facts.room`, and the look is planned again.
 pub async fn decide<S: Scheduler>(
@@ -363,7 +361,6 @@ pub async fn decide<S: Scheduler>(
     now: Timestamp,
     scheduler: &S,
     placing: &Placing,
-    wake: &mut Vec<SlotKey>,
 ) -> Result<Decided, SchedulerError> {
     loop {
         let mut decided = Decided::undecided(plan(facts, limits, now));
@@ -375,7 +372,7 @@ pub async fn decide<S: Scheduler>(
             Ok(Some(full)) => Ok(full),
             Err(error) => Err(error),
         };
-        wake.extend(scheduler.applied(&decided.assumed));
+        scheduler.applied(&decided.assumed);
         facts.room.remove(&full?);
     }
 }

@@ -54,20 +54,20 @@ impl Scheduler for Counting {
         self.brain.room(host)
     }
 
-    fn applied(&self, keys: &[SlotKey]) -> Vec<SlotKey> {
-        self.brain.applied(keys)
+    fn applied(&self, keys: &[SlotKey]) {
+        self.brain.applied(keys);
     }
 
     fn in_doubt(&self, key: &SlotKey) {
         self.brain.in_doubt(key);
     }
 
-    fn settled(&self, key: &SlotKey) -> Vec<SlotKey> {
-        self.brain.settled(key)
+    fn settled(&self, key: &SlotKey) {
+        self.brain.settled(key);
     }
 
-    fn withdraw(&self, key: &SlotKey) -> Vec<SlotKey> {
-        self.brain.withdraw(key)
+    fn withdraw(&self, key: &SlotKey) {
+        self.brain.withdraw(key);
     }
 
     fn verdict(&self, key: &SlotKey) -> Verdict {

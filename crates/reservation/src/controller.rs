@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use berth_cluster::{
     Absences, Action, Asker, Brake, Entry, Event, EventKind, Events, FlavorGroupsCache, Freezer, Guard, ObjectKey,
-    Reconciler, Right, Routes, Store, Verb, Watches, WriteError, Writer, Written,
+    Reconciler, Requests, Right, Routes, Store, Verb, Watches, WriteError, Writer, Written,
     indexes::{COMMITMENT_BY_UUID, RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST},
 };
 use berth_core::{ClusterName, HostName, SlotKey, slot::Slot};
@@ -22,7 +22,7 @@ use berth_crds::{
     facts, labels,
 };
 use berth_scheduler::{
-    DomainNames, PipelineChoice, Placed, Placement, Scheduler, SchedulerError, SlotRequest, WakeSlots, WholeRequest,
+    DomainNames, PipelineChoice, Placed, Placement, Scheduler, SchedulerError, SlotRequest, WholeRequest,
 };
 use berth_telemetry::{clock::Clock, ids::FreshIds};
 use kube::{Resource, ResourceExt};
@@ -85,8 +85,8 @@ pub struct Parts<S, D> {
     pub ids: FreshIds,
     /// The configuration.
     pub settings: Settings,
-    /// Wakes slots that a host was found for.
-    pub wake_slots: WakeSlots,
+    /// The requests of this controller: a decision about several slots enqueues the others.
+    pub requests: Requests<ObjectKey>,
 }
 
 /// Puts slots into force on hosts and keeps them there.
@@ -173,7 +173,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         };
         match step {
             Step::Nothing => {}
-            Step::Frozen => (self.parts.wake_slots)(&self.parts.scheduler.withdraw(&slot_key(&key))),
+            Step::Frozen => self.parts.scheduler.withdraw(&slot_key(&key)),
             Step::Echo => self.write(&key, &object, None).await?,
             Step::Verify(verified) => self.verified(&key, &object, verified).await?,
             Step::Nameless => self.say(&key, &object, nameless()).await?,
@@ -193,7 +193,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     async fn settle(&self, key: &ObjectKey) -> Result<(), Error> {
         if self.store().in_doubt(key) {
             self.parts.reservations.settle(key).await?;
-            (self.parts.wake_slots)(&self.parts.scheduler.settled(&slot_key(key)));
+            self.parts.scheduler.settled(&slot_key(key));
         }
         Ok(())
     }
@@ -201,7 +201,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     /// A slot that does not need the host that was found for it together with others gives the room back.
     fn give_back(&self, key: &ObjectKey) {
         if self.promised.forget(key) {
-            (self.parts.wake_slots)(&self.parts.scheduler.applied(&[slot_key(key)]));
+            self.parts.scheduler.applied(&[slot_key(key)]);
         }
     }
 
@@ -322,7 +322,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         };
         self.promised.forget(key);
         self.evictions.forget(key);
-        (self.parts.wake_slots)(&self.parts.scheduler.applied(&[slot_key(key)]));
+        self.parts.scheduler.applied(&[slot_key(key)]);
         outcome
     }
 
@@ -394,7 +394,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
                 for other in &others {
                     self.promised.noticed(&ObjectKey::new(other.cluster.clone(), other.name.as_str()));
                 }
-                (self.parts.wake_slots)(&others);
+                self.parts.requests.add(others.iter().map(ObjectKey::from));
             }
         }
         self.parts.scheduler.place(&own).await

@@ -29,7 +29,7 @@ struct Process {
 impl Process {
     fn new(mode: Mode) -> Self {
         let (scene, store) = (Scene::new(), Store::new(&[]));
-        let scheduler = Arc::new(BuiltIn::new(Settings::default()));
+        let scheduler = Arc::new(BuiltIn::new(Settings::default(), Box::new(|_| {})));
         let loader = PipelineLoader::new(&store, mode, scheduler.clone());
         Self { scene, store, scheduler, loader }
     }

@@ -82,7 +82,7 @@ async fn pipelines_and_histories_on_a_real_api_server() {
     let (stop, clock): (_, Arc<dyn Clock>) = (CancellationToken::new(), Arc::new(SystemClock));
 
     let store = Store::<Pipeline>::new(&[]);
-    let scheduler = Arc::new(BuiltIn::new(Settings::default()));
+    let scheduler = Arc::new(BuiltIn::new(Settings::default(), Box::new(|_| {})));
     let loader = PipelineLoader::new(&store, Mode::BuiltInAndCrd, scheduler);
     loader.register(&metrics).unwrap();
     tokio::spawn(feed_optional(store.clone(), cluster.clone(), stop.clone(), counted.stores.clone()));

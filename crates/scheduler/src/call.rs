@@ -91,8 +91,6 @@ pub struct Answer {
     pub coverage: Option<Coverage>,
     /// The hosts one by one, when the call asks for it.
     pub explanation: Option<Explanation>,
-    /// Slots of the waiting list that hold a host now: wake them.
-    pub woken: Vec<SlotKey>,
 }
 
 /// A VM that belongs into a slot (document 60 section 10.4). Until the slot shows it, the claim keeps its part of the slot

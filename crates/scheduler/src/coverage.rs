@@ -95,10 +95,10 @@ fn has_usable_slot(view: &View, request: &Request, guest: &Guest, everywhere: bo
         return false;
     }
     let owner = Some((&request.project, &guest.group));
-    let rooms = view.rooms(&Question { owner, vm: Some(&request.instance), ..Question::default() });
+    let overlay = view.overlay();
+    let rooms = overlay.rooms(&Question { owner, vm: Some(&request.instance), ..Question::default() });
     let has_room = |host: &HostName| {
-        let id = view.id(host);
-        let room = id.and_then(|id| rooms.at(id, view.state(id)?));
+        let room = view.id(host).and_then(|id| rooms.at(id));
         room.is_some_and(|room| room.memory >= guest.size.memory)
     };
     hosts.into_iter().any(|host| (everywhere || is_asked_about(request, host)) && has_room(host))

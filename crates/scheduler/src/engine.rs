@@ -2,6 +2,7 @@
 //! rank those that are left. There is this one way, whether somebody listens to it or not. What the answer is used for
 //! is decided elsewhere.
 
+use berth_capacity_view::Overlay;
 use berth_core::HostName;
 
 use crate::{
@@ -40,12 +41,12 @@ pub struct Decision {
 pub(crate) fn run(
     pipeline: &Pipeline,
     request: &Request,
-    fleet: &Fleet,
+    (fleet, overlay): (&Fleet, &Overlay<'_>),
     scope: Scope<'_>,
     tie_break: TieBreak,
     stopwatch: Option<&dyn Stopwatch>,
 ) -> Result<Decision, SchedulerError> {
-    let run = Run::new(request, fleet);
+    let run = Run::new(request, fleet, overlay);
     let ties = Ties::new(tie_break, request.instance.as_str());
     let Some(stopwatch) = stopwatch else { return Ok(decision(rank(pipeline, &run, scope, &mut Nobody)?, &run, ties)) };
     let mut trace = Trace::new(stopwatch, fleet, ties);

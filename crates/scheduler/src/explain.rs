@@ -1,6 +1,7 @@
 //! Why a request gets the hosts that it gets: for each host the filter that removed it, or what each weigher added
 //! (document 60 section 14 B20). The decision itself is the engine's; this listens to it.
 
+use berth_capacity_view::Overlay;
 use berth_core::HostName;
 
 use crate::{
@@ -68,10 +69,10 @@ pub struct Contribution {
 pub(crate) fn explain(
     pipeline: &Pipeline,
     request: &Request,
-    fleet: &Fleet,
+    (fleet, overlay): (&Fleet, &Overlay<'_>),
     tie_break: TieBreak,
 ) -> Result<Explanation, SchedulerError> {
-    let run = Run::new(request, fleet);
+    let run = Run::new(request, fleet, overlay);
     let mut fates = Fates { fleet, before: Field::default(), removed: Vec::new(), steps: Vec::new() };
     let ranked = engine::rank(pipeline, &run, Scope::Request, &mut fates)?;
     let order = ranked.order(0, Ties::new(tie_break, request.instance.as_str()));

@@ -55,7 +55,7 @@ pub use pipeline::{Loaded, Pipeline, PipelineSpec, Pipelines, StepSpec};
 pub use pipeline_choice::{PipelineChoice, pipeline_for};
 pub use request::{Candidates, Destination, InstanceGroup, Options, Request, ReservationType};
 pub use run::StepEvent;
-pub use scheduler::{Scheduler, WakeSlots};
+pub use scheduler::{EnqueueSlots, Scheduler};
 pub use service::Hindrance;
 pub use shortage::{FilterName, Shortage};
 pub use slot::{Pin, Placed, Placement, Rank, SlotRequest, Verdict, WholeRequest};

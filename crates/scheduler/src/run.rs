@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 
+use berth_capacity_view::Overlay;
+
 use crate::{Intent, Request, fleet::Fleet};
 
 /// Something that a step reports, for the metric of step events (document 60 section 11).
@@ -19,12 +21,14 @@ pub(crate) struct Run<'r> {
     pub(crate) request: &'r Request,
     pub(crate) intent: Option<Intent>,
     pub(crate) fleet: &'r Fleet,
+    /// The room on the hosts, as this decision counts it.
+    pub(crate) overlay: &'r Overlay<'r>,
     events: RefCell<Vec<StepEvent>>,
 }
 
 impl<'r> Run<'r> {
-    pub(crate) fn new(request: &'r Request, fleet: &'r Fleet) -> Self {
-        Self { request, intent: request.intent(), fleet, events: RefCell::default() }
+    pub(crate) fn new(request: &'r Request, fleet: &'r Fleet, overlay: &'r Overlay<'r>) -> Self {
+        Self { request, intent: request.intent(), fleet, overlay, events: RefCell::default() }
     }
 
     pub(crate) fn report(&self, event: StepEvent) {

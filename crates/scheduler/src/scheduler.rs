@@ -1,20 +1,22 @@
 //! The one interface behind which slots find hosts, whoever decides: the scheduler in this process or an external
 //! one (D4). Controllers know only this.
 
-use std::{future::Future, sync::Arc};
+use std::future::Future;
 
 use berth_core::{HostName, Resources, SlotKey};
 
 use crate::{Pin, Placed, Placement, Request, SchedulerError, Shortage, SlotRequest, Verdict, WholeRequest};
 
-/// Wakes slots that a host was found for: what a controller does with the keys that a [`Scheduler`] returns.
-pub type WakeSlots = Arc<dyn Fn(&[SlotKey]) + Send + Sync>;
+/// Enqueues slots that a host was found for: each holds an assume entry, which [`Scheduler::place`] answers. It is called
+/// without any lock of the scheduler.
+pub type EnqueueSlots = Box<dyn Fn(&[SlotKey]) + Send + Sync>;
 
 /// Gives slots hosts and remembers what it gave until it is seen (U1, U42).
 ///
 /// Every host that `place_all`, `place` and `pin` answer is held by an assume entry. The caller then writes, tells
 /// the store (which tells the scheduler), and ends with [`applied`](Self::applied), whether the writes succeeded or
-/// not; before that it calls [`in_doubt`](Self::in_doubt) for each write of unknown outcome.
+/// not; before that it calls [`in_doubt`](Self::in_doubt) for each write of unknown outcome. Slots that a host was found for
+/// in the meantime are enqueued by the scheduler itself.
 pub trait Scheduler: Send + Sync + 'static {
     /// Decides on all slots of a commitment at once (D13).
     fn place_all(&self, whole: &WholeRequest) -> impl Future<Output = Result<Placement, SchedulerError>> + Send;
@@ -34,23 +36,18 @@ pub trait Scheduler: Send + Sync + 'static {
     fn room(&self, host: &HostName) -> Option<Resources>;
 
     /// The apply that the assume entries of these slots belong to has ended (U1): entries that no observation has
-    /// ended and that are not in doubt are dropped. Returns the slots that a host was found for in the meantime;
-    /// wake them.
-    #[must_use = "the slots must be woken"]
-    fn applied(&self, keys: &[SlotKey]) -> Vec<SlotKey>;
+    /// ended and that are not in doubt are dropped.
+    fn applied(&self, keys: &[SlotKey]);
 
     /// The outcome of a write for this slot is unknown: its entry stays until an observation settles it.
     fn in_doubt(&self, key: &SlotKey);
 
-    /// The object of an entry in doubt was looked up and does not exist or is not what was written. Returns the
-    /// slots to wake, like [`applied`](Self::applied).
-    #[must_use = "the slots must be woken"]
-    fn settled(&self, key: &SlotKey) -> Vec<SlotKey>;
+    /// The object of an entry in doubt was looked up and does not exist or is not what was written.
+    fn settled(&self, key: &SlotKey);
 
     /// The slot does not look for a host any more, for example because it is frozen (U57): it leaves the waiting list,
-    /// and what was kept for it there is free. Returns the slots to wake, like [`applied`](Self::applied).
-    #[must_use = "the slots must be woken"]
-    fn withdraw(&self, key: &SlotKey) -> Vec<SlotKey>;
+    /// and what was kept for it there is free.
+    fn withdraw(&self, key: &SlotKey);
 
     /// Whether the host that the slot names is good for it (U54, repair of D10).
     fn verdict(&self, key: &SlotKey) -> Verdict;

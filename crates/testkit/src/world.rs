@@ -11,7 +11,7 @@ use berth_cluster::{
     testing::{applied, deleted, opened, sync, take_smallest},
 };
 use berth_core::{ClusterName, SlotKey};
-use berth_scheduler::{BuiltIn, Scheduler, Settings, WakeSlots};
+use berth_scheduler::{BuiltIn, Scheduler, Settings};
 use berth_telemetry::{
     clock::Clock,
     config,
@@ -21,9 +21,6 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Event, Happened, Refusal, Server};
-
-/// Enqueues these objects.
-pub type WakeKeys = Arc<dyn Fn(&[ObjectKey]) + Send + Sync>;
 
 /// What one process has in memory. Clones share it.
 #[derive(Clone)]
@@ -49,13 +46,17 @@ impl World {
     pub fn new(server: &Server) -> Self {
         let stores = Stores::default();
         sync(&stores, &ClusterName::home());
+        let slots = opened();
+        let requests = slots.clone();
+        let enqueue = move |keys: &[SlotKey]| requests.add(keys.iter().map(ObjectKey::from));
+        let scheduler = BuiltIn::new(Settings::default(), Box::new(enqueue));
         let world = Self {
             server: server.clone(),
             clusters: server.cluster().into(),
             stores,
-            scheduler: Arc::new(BuiltIn::new(Settings::default())),
+            scheduler: Arc::new(scheduler),
             commitments: opened(),
-            slots: opened(),
+            slots,
             known: Arc::default(),
         };
         world.feed_view();
@@ -111,31 +112,17 @@ impl World {
         Freezer::new(config::Freeze::default(), stores.commitments.clone(), stores.reservations.clone())
     }
 
-    /// Enqueues commitments.
-    pub fn wake_commitments(&self) -> WakeKeys {
-        let requests = self.commitments.clone();
-        Arc::new(move |keys: &[ObjectKey]| requests.add(keys.iter().cloned()))
-    }
-
     /// A writer whose answers go to `store`.
     pub fn writer<K: Kind>(&self, store: &Store<K>) -> Writer<K> {
         Writer::new(store.clone(), self.clusters.clone())
     }
 
-    /// Enqueues slots that a host was found for.
-    pub fn wake_slots(&self) -> WakeSlots {
-        let requests = self.slots.clone();
-        Arc::new(move |slots: &[SlotKey]| enqueue(&requests, slots))
-    }
-
     fn feed_view(&self) {
-        let (view, slots) = (self.scheduler.clone(), self.slots.clone());
-        feed_hosts(&self.stores.hypervisors, &Routes::home_only(), move |name, host| {
-            enqueue(&slots, &view.host_changed(name, host));
-        });
-        let (view, slots) = (self.scheduler.clone(), self.slots.clone());
+        let view = self.scheduler.clone();
+        feed_hosts(&self.stores.hypervisors, &Routes::home_only(), move |name, host| view.host_changed(name, host));
+        let view = self.scheduler.clone();
         feed_reservations(&self.stores.reservations, move |key, reservation| {
-            enqueue(&slots, &view.reservation_changed(key, reservation));
+            view.reservation_changed(key, reservation)
         });
     }
 
@@ -144,7 +131,7 @@ impl World {
     pub fn end_settled_doubts(&self) {
         let doubts = self.stores.reservations.doubts();
         for slot in self.scheduler.doubts().into_iter().filter(|slot| !doubts.contains(&ObjectKey::from(slot))) {
-            enqueue(&self.slots, &self.scheduler.settled(&slot));
+            self.scheduler.settled(&slot);
         }
     }
 
@@ -184,10 +171,6 @@ impl Visitor for Deliver<'_> {
             (Err(error), _) => self.outcome = Err(Refusal::new(500, "InternalError", "", error.to_string())),
         }
     }
-}
-
-fn enqueue(requests: &Requests<ObjectKey>, slots: &[SlotKey]) {
-    requests.add(slots.iter().map(ObjectKey::from));
 }
 
 /// The next key that is to be reconciled: always the smallest, so that every run of a test is the same.

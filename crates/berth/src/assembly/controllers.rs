@@ -4,20 +4,19 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use super::{Memory, OperatorMetrics, Queues, relief};
 use berth_cluster::{
-    Brake, BrakeParts, Clusters, Events, Fence, FlavorGroupsCache, Freezer, Kind, Manager, ObjectKey, Options,
-    Requests, Routes, Store, Writer,
+    Brake, BrakeParts, Clusters, Events, Fence, FlavorGroupsCache, Freezer, Kind, Manager, Options, Requests, Routes,
+    Store, Writer,
 };
 use berth_committed_resource::{
     CommittedResourceController, CoresBook, Delays, Limits, Pace, Settings,
     orphans::{self, OrphanController, OrphanParts},
 };
-use berth_core::SlotKey;
 use berth_reservation::{
     Parts, ReservationController,
     in_flight::{InFlightController, NoVmSizes},
     oversubscription::OversubscriptionController,
 };
-use berth_scheduler::{NoDomainNames, PipelineChoice, WakeSlots};
+use berth_scheduler::{NoDomainNames, PipelineChoice};
 use berth_scheduler_api::{Chosen, pipelines::PipelineController};
 use berth_telemetry::{
     clock::Clock,
@@ -131,17 +130,15 @@ fn commitments(
         ids: environment.ids.clone(),
         settings: commitment_settings(environment.configuration),
         pace: Pace::default(),
-        wake_slots: wake_slots(memory),
         cores: cores(memory, environment),
     }
 }
 
 fn cores(memory: &Memory, environment: &Environment<'_>) -> Arc<CoresBook> {
-    let (stores, queues) = (&memory.stores, memory.queues.clone());
-    let wake = Arc::new(move |keys: &[ObjectKey]| queues.enqueue_commitments(keys));
+    let stores = &memory.stores;
     let (commitments, routes) = (stores.commitments.clone(), environment.routes.clone());
     let freezer = freezer(memory, environment);
-    Arc::new(CoresBook::new(commitments, stores.capacities.clone(), routes, freezer, wake))
+    Arc::new(CoresBook::new(commitments, stores.capacities.clone(), routes, freezer, memory.queues.commitments.clone()))
 }
 
 fn slots(
@@ -167,7 +164,7 @@ fn slots(
         metrics: environment.metrics.reservations.clone(),
         ids: environment.ids.clone(),
         settings: slot_settings(environment.configuration),
-        wake_slots: wake_slots(memory),
+        requests: memory.queues.slots.clone(),
     })
 }
 
@@ -212,11 +209,6 @@ impl Environment<'_> {
         let counted = self.metrics.cluster.writes.clone();
         Writer::new(store.clone(), self.clusters.clone()).fenced(self.fence.clone()).counted(counted)
     }
-}
-
-fn wake_slots(memory: &Memory) -> WakeSlots {
-    let queues = memory.queues.clone();
-    Arc::new(move |slots: &[SlotKey]| queues.enqueue_slots(slots))
 }
 
 fn pipelines(configuration: &Configuration) -> PipelineChoice {

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use berth_cluster::{ObjectKey, Requests, Routes, Stores, feed_hosts, feed_reservations};
-use berth_core::SlotKey;
-use berth_scheduler::{BuiltIn, Scheduler};
+use berth_scheduler::{BuiltIn, EnqueueSlots, Scheduler};
 
 /// The requests of the controllers whose keys the scheduler and the ledger of cores enqueue as well.
 #[derive(Clone)]
@@ -21,33 +20,29 @@ impl Queues {
         Self { commitments: Requests::closed(), slots: Requests::closed() }
     }
 
-    pub(crate) fn enqueue_slots(&self, slots: &[SlotKey]) {
-        self.slots.add(slots.iter().map(ObjectKey::from));
-    }
-
-    pub(super) fn enqueue_commitments(&self, keys: &[ObjectKey]) {
-        self.commitments.add(keys.iter().cloned());
+    /// The scheduler enqueues slots that it has found a host for.
+    pub(super) fn enqueue_slots(&self) -> EnqueueSlots {
+        let requests = self.slots.clone();
+        Box::new(move |slots| requests.add(slots.iter().map(ObjectKey::from)))
     }
 }
 
 /// The scheduler hears of hosts and reservations from now on. To be called before anything is fed into the stores.
-pub(super) fn feed_view(stores: &Stores, scheduler: &Arc<BuiltIn>, queues: &Queues, routes: &Routes) {
-    let (view, enqueue) = (scheduler.clone(), queues.clone());
-    feed_hosts(&stores.hypervisors, routes, move |name, host| enqueue.enqueue_slots(&view.host_changed(name, host)));
-    let (view, enqueue) = (scheduler.clone(), queues.clone());
-    feed_reservations(&stores.reservations, move |key, reservation| {
-        enqueue.enqueue_slots(&view.reservation_changed(key, reservation));
-    });
+pub(super) fn feed_view(stores: &Stores, scheduler: &Arc<BuiltIn>, routes: &Routes) {
+    let view = scheduler.clone();
+    feed_hosts(&stores.hypervisors, routes, move |name, host| view.host_changed(name, host));
+    let view = scheduler.clone();
+    feed_reservations(&stores.reservations, move |key, reservation| view.reservation_changed(key, reservation));
 }
 
 /// Entries of the scheduler whose write has been looked up in the meantime, by whomever: they end here, so that no capacity
 /// stays taken for a slot that does not exist.
-pub(super) fn end_settled_doubts(stores: &Stores, scheduler: &BuiltIn, queues: &Queues) {
+pub(super) fn end_settled_doubts(stores: &Stores, scheduler: &BuiltIn) {
     // In this order: a write that becomes unknown in between is in doubt for both or for the store alone.
     let taken = scheduler.doubts();
     let doubts = stores.reservations.doubts();
     for slot in taken.into_iter().filter(|slot| !doubts.contains(&ObjectKey::from(slot))) {
-        queues.enqueue_slots(&scheduler.settled(&slot));
+        scheduler.settled(&slot);
     }
 }
 

@@ -49,10 +49,11 @@ impl Memory {
     /// An empty memory, with everything connected that is to hear of changes.
     pub fn new(MemorySettings { scheduler, pipelines }: MemorySettings, routes: &Routes) -> Self {
         let stores = Stores::default();
-        let scheduler = Arc::new(BuiltIn::new(scheduler));
+        let queues = Queues::closed();
+        let scheduler = Arc::new(BuiltIn::new(scheduler, queues.enqueue_slots()));
         let pipelines = PipelineLoader::new(&stores.pipelines, pipelines, scheduler.clone());
-        let memory = Self { stores, scheduler, queues: Queues::closed(), pipelines, began: Instant::now() };
-        feed_view(&memory.stores, &memory.scheduler, &memory.queues, routes);
+        let memory = Self { stores, scheduler, queues, pipelines, began: Instant::now() };
+        feed_view(&memory.stores, &memory.scheduler, routes);
         memory
     }
 

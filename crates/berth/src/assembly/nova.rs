@@ -132,7 +132,6 @@ impl Backend for Nova {
 
     fn decided(&self, outcome: Outcome) {
         if let Ok(answer) = &outcome.result {
-            self.memory.queues.enqueue_slots(&answer.woken);
             answer.booking.iter().for_each(|booking| self.bookings.take(booking));
         }
         self.histories.take(&outcome);

@@ -62,8 +62,8 @@ impl Upkeep {
         let mut tick = interval(EVERY);
         let (mut silent, mut compared) = (Silent::default(), Instant::now());
         while stop.run_until_cancelled(tick.tick()).await.is_some() {
-            end_settled_doubts(&memory.stores, &memory.scheduler, &memory.queues);
-            memory.queues.enqueue_slots(&memory.scheduler.expire(memory.now()));
+            end_settled_doubts(&memory.stores, &memory.scheduler);
+            memory.scheduler.expire(memory.now());
             self.withhold(&mut silent);
             if compared.elapsed() >= COMPARE_EVERY {
                 compared = Instant::now();
@@ -80,7 +80,7 @@ impl Upkeep {
         for cluster in memory.placing_clusters() {
             let since = silent.since(&cluster, memory.follows_hosts_of(&cluster));
             let stale = since.is_some_and(|since| since.elapsed() >= self.stale_after);
-            memory.queues.enqueue_slots(&memory.scheduler.withhold_cluster(&cluster, stale));
+            memory.scheduler.withhold_cluster(&cluster, stale);
             let gauge = self.metrics.withheld.with_label_values(&[cluster.as_str()]);
             match (gauge.get() == 1, stale) {
                 (false, true) => warn!(%cluster, "its hosts are not offered until it can be followed again"),

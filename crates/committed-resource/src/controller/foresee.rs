@@ -48,7 +48,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         };
         // Its window begins empty here: what others have disturbed only the operator knows, and the mark on the object.
         let decided = unless_stopped(key, &facts, decided, &self.brake);
-        (self.wake_slots)(&self.scheduler.applied(&decided.assumed));
+        self.scheduler.applied(&decided.assumed);
         let now = self.clock.now();
         let report = report(&facts, &decided, self.settings.delays, now);
         let said = |says| Some(status(&object, says, now)) == object.status;

@@ -2,7 +2,7 @@
 
 use berth_cluster::{
     indexes::{CAPACITY_INDEXES, COMMITMENT_INDEXES},
-    testing::{applied, applied_raw, doubtful, failing, filled},
+    testing::{applied, applied_raw, doubtful, failing, filled, opened, take_smallest},
 };
 use berth_core::testing::at;
 use berth_crds::{
@@ -70,18 +70,18 @@ fn others() -> Vec<CommittedResource> {
 }
 
 fn book(commitments: Vec<CommittedResource>, capacities: Vec<FlavorGroupCapacity>) -> Arc<CoresBook> {
-    waking(commitments, capacities, Arc::new(|_| ()))
+    book_with(commitments, capacities, Requests::closed())
 }
 
-fn waking(
+fn book_with(
     commitments: Vec<CommittedResource>,
     capacities: Vec<FlavorGroupCapacity>,
-    wake: WakeCommitments,
+    requests: Requests<ObjectKey>,
 ) -> Arc<CoresBook> {
     let commitments = filled(COMMITMENT_INDEXES, &home(), commitments);
     let capacities = filled(CAPACITY_INDEXES, &home(), capacities);
     let freezer = Freezer::new(Freeze::default(), commitments.clone(), Store::new(&[]));
-    Arc::new(CoresBook::new(commitments, capacities, Routes::home_only(), freezer, wake))
+    Arc::new(CoresBook::new(commitments, capacities, Routes::home_only(), freezer, requests))
 }
 
 /// What is said to a commitment of so many cores, as a look has it.
@@ -280,12 +280,10 @@ fn document_20_section_19_no_10a_of_many_at_the_same_time_no_more_are_accepted_t
 
 #[test]
 fn what_a_look_took_ends_with_it_unless_nobody_knows_what_was_written() {
-    let woken = Arc::new(Mutex::new(Vec::new()));
-    let note = woken.clone();
+    let requests = opened();
     let mut waiting = accepted("waiting", Confirmed, "60");
     waiting.status = None;
-    let wake = Arc::new(move |keys: &[ObjectKey]| lock(&note).extend_from_slice(keys));
-    let book = waking(vec![waiting], vec![object("capacity", Some("100"))], wake);
+    let book = book_with(vec![waiting], vec![object("capacity", Some("100"))], requests.clone());
     let claim = Claim { place: here(), cores: Cores::new(60), total: Cores::new(100) };
     let looking = book.looking(&key("one"));
     assert_eq!(book.take(&key("one"), &claim, now()), Verdict::Enough);
@@ -294,9 +292,11 @@ fn what_a_look_took_ends_with_it_unless_nobody_knows_what_was_written() {
     drop(book.looking(&key("waiting")));
     doubtful(&book.commitments, &key("one"));
     drop(looking);
-    assert!(!book.is_empty() && lock(&woken).is_empty(), "its outcome is unknown");
+    assert!(!book.is_empty(), "its outcome is unknown");
+    assert_eq!(take_smallest(&requests), None);
     berth_cluster::testing::deleted(&book.commitments, &home(), accepted("one", Confirmed, "60"));
     applied(&book.commitments, &home(), accepted("one", Confirmed, "1"));
     drop(book.looking(&key("one")));
-    assert_eq!((book.is_empty(), &lock(&woken)[..]), (true, &[key("waiting")][..]));
+    assert!(book.is_empty());
+    assert_eq!((take_smallest(&requests), take_smallest(&requests)), (Some(key("waiting")), None));
 }

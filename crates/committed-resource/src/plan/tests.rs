@@ -135,20 +135,15 @@ impl Scheduler for Room {
         None
     }
 
-    fn applied(&self, keys: &[SlotKey]) -> Vec<SlotKey> {
+    fn applied(&self, keys: &[SlotKey]) {
         self.note(format!("applied {}", keys.len()));
-        Vec::new()
     }
 
     fn in_doubt(&self, _: &SlotKey) {}
 
-    fn settled(&self, _: &SlotKey) -> Vec<SlotKey> {
-        Vec::new()
-    }
+    fn settled(&self, _: &SlotKey) {}
 
-    fn withdraw(&self, _: &SlotKey) -> Vec<SlotKey> {
-        Vec::new()
-    }
+    fn withdraw(&self, _: &SlotKey) {}
 
     fn verdict(&self, _: &SlotKey) -> Verdict {
         Verdict::Ok
@@ -163,8 +158,7 @@ impl Scheduler for Room {
 pub(crate) fn decided(facts: &mut Facts, room: &Room) -> Decided {
     let limits = Limits::default();
     let placing = Placing::default();
-    let mut wake = Vec::new();
-    let decide = std::pin::pin!(decide(facts, limits, now(), room, &placing, &mut wake));
+    let decide = std::pin::pin!(decide(facts, limits, now(), room, &placing));
     match decide.poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
         std::task::Poll::Ready(decided) => decided.unwrap(),
         std::task::Poll::Pending => panic!("the stub does not wait"),

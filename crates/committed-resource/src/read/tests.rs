@@ -1,4 +1,5 @@
 use berth_cluster::{
+    Requests,
     indexes::{COMMITMENT_INDEXES, RESERVATION_INDEXES},
     testing::{applied, failing, filled},
 };
@@ -32,7 +33,7 @@ fn held_in_remote(commitments: &Store<CommittedResource>) -> Holding {
             Store::new(&[]),
             Routes::home_only(),
             freezer.clone(),
-            Arc::new(|_| ()),
+            Requests::closed(),
         ),
     };
     let key = ObjectKey::new(ClusterName::home(), names::commitment(UUID));

@@ -219,13 +219,12 @@ pub fn commitments<S: Scheduler>(
             slot_creation_delay: Duration::ZERO,
         },
         pace: Pace::default(),
-        wake_slots: world.wake_slots(),
         cores: Arc::new(CoresBook::new(
             stores.commitments.clone(),
             stores.capacities.clone(),
             Routes::home_only(),
             world.freezer(),
-            world.wake_commitments(),
+            world.commitments.clone(),
         )),
     }
 }
@@ -256,6 +255,6 @@ fn slots(world: &World, clock: &Arc<dyn Clock>, brake: Brake) -> ReservationCont
             },
             pipelines: PipelineChoice::default(),
         },
-        wake_slots: world.wake_slots(),
+        requests: world.slots.clone(),
     })
 }

@@ -87,7 +87,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
             Ok(host) => self.conclude(key, object, verified.settled(host.as_ref()), host).await,
             Err(error) => Err(error),
         };
-        (self.parts.wake_slots)(&self.parts.scheduler.applied(&[slot_key(key)]));
+        self.parts.scheduler.applied(&[slot_key(key)]);
         outcome
     }
 

@@ -192,6 +192,6 @@ fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<Bu
             },
             pipelines: PipelineChoice::default(),
         },
-        wake_slots: world.wake_slots(),
+        requests: world.slots.clone(),
     })
 }

@@ -54,7 +54,7 @@ impl Scheduler for Chosen {
         }
     }
 
-    fn applied(&self, keys: &[SlotKey]) -> Vec<SlotKey> {
+    fn applied(&self, keys: &[SlotKey]) {
         match self {
             Self::BuiltIn(one) => one.applied(keys),
             Self::External(one) => one.applied(keys),
@@ -68,14 +68,14 @@ impl Scheduler for Chosen {
         }
     }
 
-    fn settled(&self, key: &SlotKey) -> Vec<SlotKey> {
+    fn settled(&self, key: &SlotKey) {
         match self {
             Self::BuiltIn(one) => one.settled(key),
             Self::External(one) => one.settled(key),
         }
     }
 
-    fn withdraw(&self, key: &SlotKey) -> Vec<SlotKey> {
+    fn withdraw(&self, key: &SlotKey) {
         match self {
             Self::BuiltIn(one) => one.withdraw(key),
             Self::External(one) => one.withdraw(key),

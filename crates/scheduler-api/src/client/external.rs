@@ -162,20 +162,20 @@ impl Scheduler for External {
         None
     }
 
-    fn applied(&self, keys: &[SlotKey]) -> Vec<SlotKey> {
-        self.view.applied(keys)
+    fn applied(&self, keys: &[SlotKey]) {
+        self.view.applied(keys);
     }
 
     fn in_doubt(&self, key: &SlotKey) {
         self.view.in_doubt(key);
     }
 
-    fn settled(&self, key: &SlotKey) -> Vec<SlotKey> {
-        self.view.settled(key)
+    fn settled(&self, key: &SlotKey) {
+        self.view.settled(key);
     }
 
-    fn withdraw(&self, key: &SlotKey) -> Vec<SlotKey> {
-        self.view.withdraw(key)
+    fn withdraw(&self, key: &SlotKey) {
+        self.view.withdraw(key);
     }
 
     fn verdict(&self, key: &SlotKey) -> Verdict {

@@ -19,11 +19,11 @@ fn known(scheduler: &BuiltIn, name: &str) {
         allocation: Resources::ZERO.into(),
         ..Host::default()
     };
-    assert!(scheduler.host_changed(&name.into(), Some(host)).is_empty());
+    scheduler.host_changed(&name.into(), Some(host));
 }
 
 fn setting() -> (Arc<BuiltIn>, Metrics, ApiMetrics) {
-    let scheduler = Arc::new(BuiltIn::new(Settings::default()));
+    let scheduler = Arc::new(BuiltIn::new(Settings::default(), Box::new(|_| {})));
     for name in ["a", "b", "c"] {
         known(&scheduler, name);
     }
@@ -105,7 +105,7 @@ fn document_60_section_11_sums_of_weights_are_of_hosts_that_exist() {
     }
     let text = metrics.render();
     assert!(!text.contains("ghost") && !text.contains("host=\"a\",pipeline=\"p\",step=\"filter"), "{text}");
-    assert!(scheduler.host_changed(&"a".into(), None).is_empty());
+    scheduler.host_changed(&"a".into(), None);
     assert!(!metrics.render().contains(&series("a", "other")));
     run(&[("c", 1.0), ("b", 1.0), ("a", 1.0)]);
     shows(&metrics, &[&format!("{} 3", series("c", "other")), &format!("{} 0", series("b", "other"))]);

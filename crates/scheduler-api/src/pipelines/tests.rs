@@ -230,7 +230,7 @@ fn document_60_section_14_b31_an_object_of_another_domain_or_type_is_not_loaded_
 
 fn loader(mode: Mode, objects: Vec<Pipeline>) -> (berth_cluster::Store<Pipeline>, Arc<BuiltIn>, PipelineLoader) {
     let store = testing::filled(&[], &ClusterName::home(), objects);
-    let scheduler = Arc::new(BuiltIn::new(Settings::default()));
+    let scheduler = Arc::new(BuiltIn::new(Settings::default(), Box::new(|_| {})));
     let loader = PipelineLoader::new(&store, mode, scheduler.clone());
     (store, scheduler, loader)
 }
@@ -307,7 +307,7 @@ fn without_the_kind_there_are_the_compiled_in_pipelines_and_with_mode_crd_a_prob
 #[tokio::test(start_paused = true)]
 async fn document_60_section_14_b22_loaded_means_that_all_objects_are_known() {
     let store = berth_cluster::Store::new(&[]);
-    let scheduler = Arc::new(BuiltIn::new(Settings::default()));
+    let scheduler = Arc::new(BuiltIn::new(Settings::default(), Box::new(|_| {})));
     let waiting = |mode| PipelineLoader::new(&store, mode, scheduler.clone());
     waiting(Mode::BuiltInAndCrd).loaded().await;
     testing::failing(&store, &ClusterName::home(), Some("not yet"));

@@ -3,8 +3,8 @@
 
 use std::{borrow::Cow, time::Duration};
 
-use berth_capacity_view::Claim;
-use berth_core::{HostName, SlotKey};
+use berth_capacity_view::{Claim, Overlay};
+use berth_core::HostName;
 
 use super::{AnswerSettings, inner::Inner};
 use crate::{
@@ -17,7 +17,7 @@ impl Inner {
         let request = call.request;
         request.options.validate()?;
         self.expire(call.now);
-        let (decision, explanation) = self.aside(request, |inner| inner.consider(call))?;
+        let (decision, explanation) = self.consider(call)?;
         if let Some(error) = decision.failed.as_ref().filter(|_| request.intent().is_some_and(Intent::is_internal)) {
             return Err(error.clone());
         }
@@ -26,26 +26,25 @@ impl Inner {
         let everywhere = self.settings.pipelines.get(request.pipeline_name()?)?.ignore_preselection;
         let coverage = guest.and_then(|guest| coverage::coverage(&self.fleet.view, request, guest, &hosts, everywhere));
         let booking = if request.options.read_only { None } else { self.hold(call, hosts.first()) };
-        Ok(Answer { hosts, decision, booking, coverage, explanation, woken: self.take_woken() })
+        Ok(Answer { hosts, decision, booking, coverage, explanation })
     }
 
-    /// Does something while the slot that a request is about does not count: it would be in its own way (document 22
-    /// section 12 no. 16).
-    pub(super) fn aside<T>(&mut self, request: &Request, act: impl FnOnce(&Self) -> T) -> T {
-        let slot = request.intent() == Some(Intent::ReserveForCommittedResource);
-        let name = Some(request.instance.as_str()).filter(|_| slot);
-        let own: Vec<SlotKey> =
-            name.into_iter().flat_map(|name| self.fleet.view.reservations_named(name)).cloned().collect();
-        self.fleet.view.pretend(&own, &[]);
-        let done = act(self);
-        self.fleet.view.face_facts();
-        done
+    /// The view without the slot that a request is about: it would be in its own way (document 22 section 12 no. 16).
+    pub(super) fn without_own_slot(&self, request: &Request) -> Overlay<'_> {
+        let view = &self.fleet.view;
+        let mut overlay = view.overlay();
+        if request.intent() == Some(Intent::ReserveForCommittedResource) {
+            view.reservations_named(request.instance.as_str()).for_each(|own| overlay.release(own));
+        }
+        overlay
     }
 
     fn consider(&self, call: &Call<'_>) -> Result<(Decision, Option<Explanation>), SchedulerError> {
         let request = call.request;
-        let decision = self.timed(&untrimmed(request, &self.settings.answers), Scope::Request, call.stopwatch)?;
-        let explanation = call.explain.then(|| self.explain(request)).transpose()?;
+        let overlay = self.without_own_slot(request);
+        let untrimmed = untrimmed(request, &self.settings.answers);
+        let decision = self.timed(&overlay, &untrimmed, Scope::Request, call.stopwatch)?;
+        let explanation = call.explain.then(|| self.explain(&overlay, request)).transpose()?;
         Ok((decision, explanation))
     }
 

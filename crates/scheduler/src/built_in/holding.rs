@@ -25,7 +25,7 @@ impl BuiltIn {
     /// Lets a slot hold this host, however full it is; false when the host is unknown. An entry in doubt stays, and
     /// one for another host or a smaller size is an error.
     pub fn hold(&self, slot: &SlotRequest, host: &HostName) -> Result<bool, SchedulerError> {
-        self.lock().hold_slot(slot, host)
+        self.decide(None, |inner| inner.hold_slot(slot, host))
     }
 }
 

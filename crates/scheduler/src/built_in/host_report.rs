@@ -54,7 +54,7 @@ impl BuiltIn {
     pub fn refusal(&self, host: &HostName, request: &Request) -> Result<Option<FilterName>, SchedulerError> {
         let inner = self.lock();
         let Some(id) = inner.fleet.view.id(host) else { return Ok(None) };
-        let decision = inner.run(request, Scope::Only(&[id]))?;
+        let decision = inner.run(&inner.fleet.view.overlay(), request, Scope::Only(&[id]))?;
         match decision.failed {
             Some(error) => Err(error),
             None => Ok(decision.removed.removed.first().map(|(filter, _)| *filter)),
@@ -99,10 +99,10 @@ mod tests {
     };
 
     fn scheduler(host: Host, slots: &[Reservation]) -> BuiltIn {
-        let scheduler = BuiltIn::new(Settings::default());
-        let _ = scheduler.host_changed(&host.name.clone(), Some(host));
+        let scheduler = BuiltIn::new(Settings::default(), Box::new(|_| {}));
+        scheduler.host_changed(&host.name.clone(), Some(host));
         for slot in slots {
-            let _ = scheduler.reservation_changed(&slot.key, Some(slot.clone()));
+            scheduler.reservation_changed(&slot.key, Some(slot.clone()));
         }
         scheduler
     }

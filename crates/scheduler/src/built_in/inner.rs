@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use berth_capacity_view::Overlay;
 use berth_core::{HostName, SlotKey, host::Host, reservation::Reservation};
 
 use super::Settings;
@@ -21,8 +22,8 @@ pub(super) struct Inner {
     pub(super) waiting: WaitingList,
     /// Slots from the waiting list that hold an entry and have not asked for it yet.
     pub(super) kept: BTreeSet<SlotKey>,
-    /// Those of them that nobody was told of yet.
-    pub(super) woken: Vec<SlotKey>,
+    /// Those of them that are not enqueued yet.
+    pub(super) served: Vec<SlotKey>,
 }
 
 impl Inner {
@@ -32,17 +33,8 @@ impl Inner {
             settings,
             waiting: WaitingList::default(),
             kept: BTreeSet::new(),
-            woken: Vec::new(),
+            served: Vec::new(),
         }
-    }
-
-    /// Drops what a decision that panicked has left behind.
-    pub(super) fn begin(&mut self) {
-        self.fleet.view.face_facts();
-    }
-
-    pub(super) fn take_woken(&mut self) -> Vec<SlotKey> {
-        std::mem::take(&mut self.woken)
     }
 
     pub(super) fn set_host(&mut self, host: Host) {
@@ -106,23 +98,29 @@ impl Inner {
         }
     }
 
-    pub(super) fn run(&self, request: &Request, scope: Scope<'_>) -> Result<Decision, SchedulerError> {
-        self.timed(request, scope, None)
+    pub(super) fn run(
+        &self,
+        overlay: &Overlay<'_>,
+        request: &Request,
+        scope: Scope<'_>,
+    ) -> Result<Decision, SchedulerError> {
+        self.timed(overlay, request, scope, None)
     }
 
     /// The same with a trace of every step.
     pub(super) fn timed(
         &self,
+        overlay: &Overlay<'_>,
         request: &Request,
         scope: Scope<'_>,
         stopwatch: Option<&dyn Stopwatch>,
     ) -> Result<Decision, SchedulerError> {
         let pipeline = self.settings.pipelines.get(request.pipeline_name()?)?;
-        engine::run(&pipeline, request, &self.fleet, scope, self.settings.tie_break, stopwatch)
+        engine::run(&pipeline, request, (&self.fleet, overlay), scope, self.settings.tie_break, stopwatch)
     }
 
-    pub(super) fn explain(&self, request: &Request) -> Result<Explanation, SchedulerError> {
+    pub(super) fn explain(&self, overlay: &Overlay<'_>, request: &Request) -> Result<Explanation, SchedulerError> {
         let pipeline = self.settings.pipelines.get(request.pipeline_name()?)?;
-        explain::explain(&pipeline, request, &self.fleet, self.settings.tie_break)
+        explain::explain(&pipeline, request, (&self.fleet, overlay), self.settings.tie_break)
     }
 }

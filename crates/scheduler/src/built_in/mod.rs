@@ -13,6 +13,7 @@ mod verdict;
 mod witness;
 
 use std::{
+    fmt, mem,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -20,8 +21,8 @@ use std::{
 use berth_core::{ClusterName, HostName, Resources, SlotKey, VmId, host::Host, reservation::Reservation};
 
 use crate::{
-    Answer, AnswerSettings, Call, Decision, Explanation, Pin, Pipelines, Placed, Placement, Request, Scheduler,
-    SchedulerError, Shortage, SlotRequest, TieBreak, Verdict, WholeRequest, engine::Scope,
+    Answer, AnswerSettings, Call, Decision, EnqueueSlots, Explanation, Pin, Pipelines, Placed, Placement, Request,
+    Scheduler, SchedulerError, Shortage, SlotRequest, TieBreak, Verdict, WholeRequest, engine::Scope,
 };
 pub use host_report::{Held, HostReport};
 use inner::Inner;
@@ -45,57 +46,47 @@ impl Default for Settings {
 }
 
 /// The scheduler in this process.
-///
-/// Slots that a host was found for while others were being placed are handed out by the next method that returns
-/// slots to wake; an apply ends with [`Scheduler::applied`], so that is never far.
-#[derive(Debug)]
 pub struct BuiltIn {
     inner: Mutex<Inner>,
+    enqueue: EnqueueSlots,
     #[cfg(feature = "testing")]
     witness: witness::Witness,
 }
 
 impl BuiltIn {
     /// A scheduler without hosts.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: Settings, enqueue: EnqueueSlots) -> Self {
         Self {
             inner: Mutex::new(Inner::new(settings)),
+            enqueue,
             #[cfg(feature = "testing")]
             witness: witness::Witness::default(),
         }
     }
 
-    /// A Hypervisor appeared, changed or (`None`) was deleted. Returns the slots to wake: each holds an assume entry
-    /// now, which [`Scheduler::place`] answers.
-    #[must_use = "the slots must be woken"]
-    pub fn host_changed(&self, name: &HostName, host: Option<Host>) -> Vec<SlotKey> {
-        let mut inner = self.lock();
-        match host {
+    /// A Hypervisor appeared, changed or (`None`) was deleted.
+    pub fn host_changed(&self, name: &HostName, host: Option<Host>) {
+        self.change(|inner| match host {
             Some(host) => inner.set_host(Host { name: name.clone(), ..host }),
             None => inner.remove_host(name),
-        }
-        self.woken(&mut inner)
+        });
     }
 
-    /// A Reservation of any type appeared, changed or (`None`) was deleted. Returns the slots to wake.
-    #[must_use = "the slots must be woken"]
-    pub fn reservation_changed(&self, key: &SlotKey, reservation: Option<Reservation>) -> Vec<SlotKey> {
-        let mut inner = self.lock();
-        match reservation {
+    /// A Reservation of any type appeared, changed or (`None`) was deleted.
+    pub fn reservation_changed(&self, key: &SlotKey, reservation: Option<Reservation>) {
+        self.change(|inner| match reservation {
             Some(reservation) => inner.set_reservation(Reservation { key: key.clone(), ..reservation }),
             None => inner.remove_reservation(key),
-        }
-        self.woken(&mut inner)
+        });
     }
 
     /// A cluster has not been heard of for too long, or was heard of again: its hosts keep counting, but are not
-    /// offered while withheld (document 60 B3). Returns the slots to wake.
-    #[must_use = "the slots must be woken"]
-    pub fn withhold_cluster(&self, cluster: &ClusterName, withhold: bool) -> Vec<SlotKey> {
-        let mut inner = self.lock();
-        let offered = inner.fleet.withhold(cluster, withhold);
-        inner.serve(offered);
-        self.woken(&mut inner)
+    /// offered while withheld (document 60 B3).
+    pub fn withhold_cluster(&self, cluster: &ClusterName, withhold: bool) {
+        self.change(|inner| {
+            let offered = inner.fleet.withhold(cluster, withhold);
+            inner.serve(offered);
+        });
     }
 
     /// Replaces the pipelines; runs in progress are not disturbed.
@@ -105,25 +96,19 @@ impl BuiltIn {
 
     /// Runs a request without keeping room. The slot that it is about does not count.
     pub fn run(&self, request: &Request) -> Result<Decision, SchedulerError> {
-        self.lock().aside(request, |inner| inner.run(request, Scope::Request))
+        let inner = self.lock();
+        inner.run(&inner.without_own_slot(request), request, Scope::Request)
     }
 
     /// Decides on a request from outside in one critical section (document 60 sections 2.5 and 14.1). Unless it is
     /// `read_only`, the first host of the answer is held by a claim until the view shows it or its time is over.
     pub fn answer(&self, call: &Call<'_>) -> Result<Answer, SchedulerError> {
-        let mut inner = self.lock();
-        let answer = inner.answer(call);
-        self.answered(&inner, None);
-        answer
+        self.decide(None, |inner| inner.answer(call))
     }
 
-    /// Ends the claims of answers whose time is over; `now` is monotonic time since the process began. Returns the slots
-    /// to wake.
-    #[must_use = "the slots must be woken"]
-    pub fn expire(&self, now: Duration) -> Vec<SlotKey> {
-        let mut inner = self.lock();
-        inner.expire(now);
-        self.woken(&mut inner)
+    /// Ends the claims of answers whose time is over; `now` is monotonic time since the process began.
+    pub fn expire(&self, now: Duration) {
+        self.change(|inner| inner.expire(now));
     }
 
     /// What was booked for a VM was not written and will not be: its whole size counts besides the slot from now on.
@@ -133,7 +118,8 @@ impl BuiltIn {
 
     /// What a request would get, host by host. Changes nothing.
     pub fn explain(&self, request: &Request) -> Result<Explanation, SchedulerError> {
-        self.lock().aside(request, |inner| inner.explain(request))
+        let inner = self.lock();
+        inner.explain(&inner.without_own_slot(request), request)
     }
 
     /// The waiting list in its order, each slot with why nothing fitted at its last try.
@@ -169,13 +155,32 @@ impl BuiltIn {
         view.drift()
     }
 
-    /// The slots to wake: room was given to each of them.
-    fn woken(&self, inner: &mut Inner) -> Vec<SlotKey> {
-        let woken = inner.take_woken();
-        if !woken.is_empty() {
-            self.answered(inner, None);
+    /// Does something by which slots of the waiting list may get a host.
+    fn change(&self, change: impl FnOnce(&mut Inner)) {
+        let mut inner = self.lock();
+        change(&mut inner);
+        if !inner.served.is_empty() {
+            self.answered(&inner, None);
         }
-        woken
+        self.enqueue_served(inner);
+    }
+
+    /// The same with an answer that may give room out.
+    fn decide<T>(&self, whole: Option<&WholeRequest>, decide: impl FnOnce(&mut Inner) -> T) -> T {
+        let mut inner = self.lock();
+        let answer = decide(&mut inner);
+        self.answered(&inner, whole);
+        self.enqueue_served(inner);
+        answer
+    }
+
+    /// Ends with the lock released.
+    fn enqueue_served(&self, mut inner: MutexGuard<'_, Inner>) {
+        let served = mem::take(&mut inner.served);
+        drop(inner);
+        if !served.is_empty() {
+            (self.enqueue)(&served);
+        }
     }
 
     /// Room may have been given out; nobody else could ask yet.
@@ -188,35 +193,29 @@ impl BuiltIn {
     #[expect(clippy::unused_self, reason = "only tests listen")]
     fn answered(&self, _: &Inner, _: Option<&WholeRequest>) {}
 
-    /// The lock, also after a panic: the view is whole between any two steps, and what a decision pretended is
-    /// dropped by [`Inner::begin`].
+    /// The lock, also after a panic: the view is whole between any two steps, and a decision works on an overlay.
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.begin();
-        inner
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for BuiltIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BuiltIn").field("inner", &self.inner).finish_non_exhaustive()
     }
 }
 
 impl Scheduler for BuiltIn {
     async fn place_all(&self, whole: &WholeRequest) -> Result<Placement, SchedulerError> {
-        let mut inner = self.lock();
-        let placement = inner.place_all(whole);
-        self.answered(&inner, Some(whole));
-        placement
+        self.decide(Some(whole), |inner| inner.place_all(whole))
     }
 
     async fn place(&self, slot: &SlotRequest) -> Result<Placed, SchedulerError> {
-        let mut inner = self.lock();
-        let placed = inner.place(slot);
-        self.answered(&inner, None);
-        placed
+        self.decide(None, |inner| inner.place(slot))
     }
 
     async fn pin(&self, pin: &Pin) -> Result<bool, SchedulerError> {
-        let mut inner = self.lock();
-        let pinned = inner.pin(pin);
-        self.answered(&inner, None);
-        pinned
+        self.decide(None, |inner| inner.pin(pin))
     }
 
     async fn probe(&self, request: &Request) -> Result<Vec<HostName>, SchedulerError> {
@@ -231,26 +230,20 @@ impl Scheduler for BuiltIn {
         self.lock().fleet.view.free(host)?.known()
     }
 
-    fn applied(&self, keys: &[SlotKey]) -> Vec<SlotKey> {
-        let mut inner = self.lock();
-        inner.applied(keys);
-        self.woken(&mut inner)
+    fn applied(&self, keys: &[SlotKey]) {
+        self.change(|inner| inner.applied(keys));
     }
 
     fn in_doubt(&self, key: &SlotKey) {
         self.lock().fleet.view.doubt(key);
     }
 
-    fn settled(&self, key: &SlotKey) -> Vec<SlotKey> {
-        let mut inner = self.lock();
-        inner.settled(key);
-        self.woken(&mut inner)
+    fn settled(&self, key: &SlotKey) {
+        self.change(|inner| inner.settled(key));
     }
 
-    fn withdraw(&self, key: &SlotKey) -> Vec<SlotKey> {
-        let mut inner = self.lock();
-        inner.withdraw(key);
-        self.woken(&mut inner)
+    fn withdraw(&self, key: &SlotKey) {
+        self.change(|inner| inner.withdraw(key));
     }
 
     fn verdict(&self, key: &SlotKey) -> Verdict {

@@ -9,7 +9,7 @@ use super::inner::Inner;
 use crate::{Request, SlotRequest, engine::Scope};
 
 impl Inner {
-    /// Serves the list with what these hosts have gained. The slots that get a host hold an entry and are woken; the
+    /// Serves the list with what these hosts have gained. The slots that get a host hold an entry and are enqueued; the
     /// others keep their place and their counts.
     pub(super) fn serve(&mut self, freed: Vec<HostId>) {
         if freed.is_empty() || self.waiting.is_empty() {
@@ -21,7 +21,7 @@ impl Inner {
             if self.serve_one(&slot, &freed) {
                 self.waiting.leave(&slot.key);
                 self.kept.insert(slot.key.clone());
-                self.woken.push(slot.key.clone());
+                self.served.push(slot.key.clone());
             }
         }
     }
@@ -32,7 +32,8 @@ impl Inner {
         if possible.is_empty() {
             return false;
         }
-        let Ok(Ok(host)) = self.best(&Request::for_slot(slot), Scope::Only(&possible)) else { return false };
+        let best = self.best(&self.fleet.view.overlay(), &Request::for_slot(slot), Scope::Only(&possible));
+        let Ok(Ok(host)) = best else { return false };
         self.fleet.view.assume(Assumed { key: slot.key.clone(), host, size: slot.size, doubt: false });
         true
     }

@@ -14,8 +14,8 @@ pub(super) fn at(seconds: u64, request: &Request) -> Call<'_> {
     Call { now: Duration::from_secs(seconds), ..call(request) }
 }
 
-pub(super) fn cloud(hosts: &[Host], answers: AnswerSettings) -> BuiltIn {
-    let scheduler = BuiltIn::new(Settings { tie_break: TieBreak::Name, answers, ..Settings::default() });
+pub(super) fn cloud(hosts: &[Host], answers: AnswerSettings) -> Watched {
+    let scheduler = Watched::new(Settings { tie_break: TieBreak::Name, answers, ..Settings::default() });
     for host in hosts {
         assert!(scheduler.host_changed(&host.name, Some(host.clone())).is_empty());
     }
@@ -53,7 +53,7 @@ fn backwards(hosts: &[&str]) -> Vec<Host> {
         .collect()
 }
 
-fn hosts(scheduler: &BuiltIn, request: &Request) -> Vec<String> {
+fn hosts(scheduler: &Watched, request: &Request) -> Vec<String> {
     names(&scheduler.answer(&call(request)).unwrap().hosts)
 }
 
@@ -273,7 +273,7 @@ fn an_explanation_is_made_before_the_claim() {
 }
 
 /// A cloud of one host that a VM holds, and a slot that waits for it.
-fn waiting() -> (BuiltIn, SlotRequest) {
+fn waiting() -> (Watched, SlotRequest) {
     let scheduler = cloud(&[host("h", gib(4, 32))], AnswerSettings::default());
     assert_eq!(hosts(&scheduler, &vm("v")), ["h"]);
     let slot = wanted("a", 1, 0, gib(4, 32));
@@ -288,11 +288,12 @@ fn every_end_of_a_claim_serves_the_waiting_list() {
 
     let (scheduler, slot) = waiting();
     let answer = scheduler.answer(&at(600, &vm("other"))).unwrap();
-    assert_eq!((answer.woken, answer.hosts), (vec![slot.key], vec![]), "the slot was first");
+    assert_eq!((scheduler.enqueued(), answer.hosts), (vec![slot.key], vec![]), "the slot was first");
 
     let (scheduler, slot) = waiting();
     let nowhere = Request { ignore_hosts: vec!["h".into()], ..vm("v") };
-    assert_eq!(scheduler.answer(&call(&nowhere)).unwrap().woken, [slot.key], "the request found nothing");
+    assert!(scheduler.answer(&call(&nowhere)).unwrap().hosts.is_empty(), "the request found nothing");
+    assert_eq!(scheduler.enqueued(), [slot.key]);
 
     let (scheduler, slot) = waiting();
     let other = Host { zone: "other".into(), ..host("i", gib(4, 32)) };

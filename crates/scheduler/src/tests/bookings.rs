@@ -13,21 +13,21 @@ fn guest(cpu: i64, memory: i64) -> Guest {
     Guest { group: "g1".into(), size: gib(cpu, memory), commitments: Commitments::Left }
 }
 
-fn answer(scheduler: &BuiltIn, request: &Request) -> Answer {
+fn answer(scheduler: &Watched, request: &Request) -> Answer {
     let guest = Guest { group: "g1".into(), size: request.size, commitments: Commitments::Left };
     scheduler.answer(&Call { guest: Some(&guest), ..call(request) }).unwrap()
 }
 
-fn booked(scheduler: &BuiltIn, request: &Request) -> Option<String> {
+fn booked(scheduler: &Watched, request: &Request) -> Option<String> {
     answer(scheduler, request).booking.map(|booking| booking.slot.name.to_string())
 }
 
-fn set(scheduler: &BuiltIn, slot: Reservation) {
+fn set(scheduler: &Watched, slot: Reservation) {
     let _ = scheduler.reservation_changed(&slot.key.clone(), Some(slot));
 }
 
 /// Hosts of 32/256 with slots.
-fn cloud(hosts: &[&str], slots: &[Reservation]) -> BuiltIn {
+fn cloud(hosts: &[&str], slots: &[Reservation]) -> Watched {
     let hosts: Vec<Host> = hosts.iter().map(|name| host(name, gib(32, 256))).collect();
     let scheduler = built_in(&hosts);
     for slot in slots {

@@ -14,12 +14,12 @@ fn homeless() -> Request {
     Request { force_hosts: vec!["nowhere".into()], ..vm("v") }
 }
 
-fn covered(scheduler: &BuiltIn, request: &Request, commitments: Commitments) -> Option<Coverage> {
+fn covered(scheduler: &Watched, request: &Request, commitments: Commitments) -> Option<Coverage> {
     let guest = Guest { group: "g1".into(), size: request.size, commitments };
     scheduler.answer(&Call { guest: Some(&guest), ..call(request) }).unwrap().coverage
 }
 
-fn cloud(hosts: &[Host], slots: &[Reservation]) -> BuiltIn {
+fn cloud(hosts: &[Host], slots: &[Reservation]) -> Watched {
     let scheduler = built_in(hosts);
     for slot in slots {
         let _ = scheduler.reservation_changed(&slot.key.clone(), Some(slot.clone()));
@@ -28,7 +28,7 @@ fn cloud(hosts: &[Host], slots: &[Reservation]) -> BuiltIn {
 }
 
 /// Hosts a and b, and on b a slot of 32 GiB with 8 expected.
-fn with_a_slot_on_b() -> BuiltIn {
+fn with_a_slot_on_b() -> Watched {
     let hosts = ["a", "b"].map(|name| host(name, gib(32, 256)));
     cloud(&hosts, &[slot("s", "b", gib(4, 32), &[("old", gib(1, 8))])])
 }

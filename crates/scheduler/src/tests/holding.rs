@@ -3,7 +3,7 @@
 use super::*;
 use crate::{Placed, Scheduler, Verdict};
 
-fn small_cloud() -> BuiltIn {
+fn small_cloud() -> Watched {
     built_in(&[host("b", gib(8, 64)), host("a", gib(8, 64))])
 }
 

@@ -24,7 +24,7 @@ struct Coming {
 
 /// Everything beside the scheduler.
 struct World {
-    scheduler: BuiltIn,
+    scheduler: Watched,
     hosts: HostRows,
     slots: Slots,
     /// Slots that this process places: what they asked, and what was answered and is not written yet.
@@ -151,8 +151,8 @@ impl World {
                 };
                 let key = slot.key.clone();
                 self.slots.remove(&key);
-                let woken = self.scheduler.reservation_changed(&key, None);
-                self.wake(woken);
+                let enqueued = self.scheduler.reservation_changed(&key, None);
+                self.place_enqueued(enqueued);
             }
             Event::Beat(number) => {
                 let Some(host) = self.hosts.values().nth(number).cloned() else { return };
@@ -167,8 +167,8 @@ impl World {
                 self.now += Duration::from_secs(600);
                 self.coming.clear();
                 self.named.clear();
-                let woken = self.scheduler.expire(self.now);
-                self.wake(woken);
+                let enqueued = self.scheduler.expire(self.now);
+                self.place_enqueued(enqueued);
             }
         }
     }
@@ -204,8 +204,8 @@ impl World {
         for (slot, host) in std::mem::take(&mut self.answered).into_values().filter(|_| succeeds) {
             self.set_slot(placed(&slot, host.as_str()));
         }
-        let woken = self.scheduler.applied(&keys);
-        self.wake(woken);
+        let enqueued = self.scheduler.applied(&keys);
+        self.place_enqueued(enqueued);
     }
 
     fn name(&mut self, slot: SlotRequest) {
@@ -241,7 +241,7 @@ impl World {
     fn ask(&mut self, request: &Request, guest: Option<&Guest>) -> Option<(HostName, Option<Booking>)> {
         let call = Call { request, now: self.now, chance: 0, guest, explain: false, stopwatch: None };
         let answer = self.scheduler.answer(&call).unwrap();
-        for key in answer.woken {
+        for key in self.scheduler.enqueued() {
             let (slot, host) = self.asks.get(&key).map(|slot| (slot.clone(), now(self.scheduler.place(slot)))).unwrap();
             let Ok(Placed::Host(host)) = host else { unreachable!("the host that was kept is the answer") };
             self.answered.insert(key, (slot, host));
@@ -303,18 +303,18 @@ impl World {
 
     fn set_slot(&mut self, slot: Reservation) {
         self.slots.insert(slot.key.clone(), slot.clone());
-        let woken = self.scheduler.reservation_changed(&slot.key.clone(), Some(slot));
-        self.wake(woken);
+        let enqueued = self.scheduler.reservation_changed(&slot.key.clone(), Some(slot));
+        self.place_enqueued(enqueued);
     }
 
     fn set_host(&mut self, host: Host) {
         self.hosts.insert(host.name.clone(), host.clone());
-        let woken = self.scheduler.host_changed(&host.name.clone(), Some(host));
-        self.wake(woken);
+        let enqueued = self.scheduler.host_changed(&host.name.clone(), Some(host));
+        self.place_enqueued(enqueued);
     }
 
-    fn wake(&mut self, woken: Vec<SlotKey>) {
-        for key in woken {
+    fn place_enqueued(&mut self, enqueued: Vec<SlotKey>) {
+        for key in enqueued {
             let slot = self.asks[&key].clone();
             self.place(slot);
             assert!(self.answered.contains_key(&key), "the host that was kept is the answer");

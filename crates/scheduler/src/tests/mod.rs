@@ -21,8 +21,11 @@ mod weighers;
 use std::{
     collections::{BTreeMap, BTreeSet},
     future::Future,
+    ops::Deref,
     pin::pin,
+    sync::{Arc, Mutex},
     task::{Context, Poll, Waker},
+    time::Duration,
 };
 
 pub(crate) use berth_core::testing::host;
@@ -34,8 +37,8 @@ use berth_core::{
 };
 
 use crate::{
-    BuiltIn, Decision, Hints, Intent, Pipeline, PipelineSpec, Rank, Request, SchedulerError, Settings, SlotRequest,
-    StepSpec, TieBreak, WholeRequest,
+    BuiltIn, Decision, Hints, Intent, Pipeline, PipelineSpec, Rank, Request, Scheduler as _, SchedulerError, Settings,
+    SlotRequest, StepSpec, TieBreak, WholeRequest,
     engine::{self, Scope},
     fleet::Fleet,
 };
@@ -101,7 +104,7 @@ pub(crate) fn pipeline(filters: &[StepSpec], weighers: &[StepSpec]) -> Pipeline 
 }
 
 pub(crate) fn run(pipeline: &Pipeline, request: &Request, fleet: &Fleet) -> Result<Decision, SchedulerError> {
-    engine::run(pipeline, request, fleet, Scope::Request, TieBreak::Name, None)
+    engine::run(pipeline, request, (fleet, &fleet.view.overlay()), Scope::Request, TieBreak::Name, None)
 }
 
 /// The names of the hosts that one step keeps.
@@ -113,12 +116,74 @@ pub(crate) fn names(hosts: &[HostName]) -> Vec<String> {
     hosts.iter().map(ToString::to_string).collect()
 }
 
-pub(crate) fn built_in(hosts: &[Host]) -> BuiltIn {
-    let scheduler = BuiltIn::new(Settings { tie_break: TieBreak::Name, ..Settings::default() });
+pub(crate) fn built_in(hosts: &[Host]) -> Watched {
+    let scheduler = Watched::new(Settings { tie_break: TieBreak::Name, ..Settings::default() });
     for host in hosts {
         assert!(scheduler.host_changed(&host.name, Some(host.clone())).is_empty());
     }
     scheduler
+}
+
+/// A scheduler, and the slots that it enqueues: each call gives those that it and the calls before have enqueued.
+pub(crate) struct Watched {
+    scheduler: BuiltIn,
+    enqueued: Arc<Mutex<Vec<SlotKey>>>,
+}
+
+impl Watched {
+    pub(crate) fn new(settings: Settings) -> Self {
+        let enqueued: Arc<Mutex<Vec<SlotKey>>> = Arc::default();
+        let into = Arc::clone(&enqueued);
+        let enqueue = move |slots: &[SlotKey]| into.lock().unwrap().extend_from_slice(slots);
+        Self { scheduler: BuiltIn::new(settings, Box::new(enqueue)), enqueued }
+    }
+
+    pub(crate) fn enqueued(&self) -> Vec<SlotKey> {
+        std::mem::take(&mut *self.enqueued.lock().unwrap())
+    }
+
+    pub(crate) fn host_changed(&self, name: &HostName, host: Option<Host>) -> Vec<SlotKey> {
+        self.scheduler.host_changed(name, host);
+        self.enqueued()
+    }
+
+    pub(crate) fn reservation_changed(&self, key: &SlotKey, reservation: Option<Reservation>) -> Vec<SlotKey> {
+        self.scheduler.reservation_changed(key, reservation);
+        self.enqueued()
+    }
+
+    pub(crate) fn withhold_cluster(&self, cluster: &ClusterName, withhold: bool) -> Vec<SlotKey> {
+        self.scheduler.withhold_cluster(cluster, withhold);
+        self.enqueued()
+    }
+
+    pub(crate) fn expire(&self, now: Duration) -> Vec<SlotKey> {
+        self.scheduler.expire(now);
+        self.enqueued()
+    }
+
+    pub(crate) fn applied(&self, keys: &[SlotKey]) -> Vec<SlotKey> {
+        self.scheduler.applied(keys);
+        self.enqueued()
+    }
+
+    pub(crate) fn settled(&self, key: &SlotKey) -> Vec<SlotKey> {
+        self.scheduler.settled(key);
+        self.enqueued()
+    }
+
+    pub(crate) fn withdraw(&self, key: &SlotKey) -> Vec<SlotKey> {
+        self.scheduler.withdraw(key);
+        self.enqueued()
+    }
+}
+
+impl Deref for Watched {
+    type Target = BuiltIn;
+
+    fn deref(&self) -> &BuiltIn {
+        &self.scheduler
+    }
 }
 
 /// Slot `number` of a commitment that was created at `created`.

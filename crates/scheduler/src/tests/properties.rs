@@ -27,15 +27,15 @@ fn any_hosts() -> impl Strategy<Value = Vec<Host>> {
 }
 
 /// A cloud that may be over-booked from the start.
-fn start(hosts: &[Host]) -> BuiltIn {
-    let scheduler = BuiltIn::new(Settings::default());
+fn start(hosts: &[Host]) -> Watched {
+    let scheduler = Watched::new(Settings::default());
     for host in hosts {
         assert!(scheduler.host_changed(&host.name, Some(host.clone())).is_empty());
     }
     scheduler
 }
 
-fn good(scheduler: &BuiltIn, hosts: &[Host], slot: &SlotRequest) -> Vec<HostName> {
+fn good(scheduler: &Watched, hosts: &[Host], slot: &SlotRequest) -> Vec<HostName> {
     let fits = |host: &&Host| {
         host.zone == slot.zone
             && host.conditions.get("Ready") == Some(&ConditionStatus::True)
@@ -73,7 +73,7 @@ struct World {
 }
 
 impl World {
-    fn ask(&mut self, scheduler: &BuiltIn, slot: SlotRequest) {
+    fn ask(&mut self, scheduler: &Watched, slot: SlotRequest) {
         if self.exists.contains_key(&slot.key) || self.answered.contains_key(&slot.key) {
             return;
         }
@@ -83,8 +83,8 @@ impl World {
         self.asks.insert(slot.key.clone(), slot);
     }
 
-    fn wake(&mut self, scheduler: &BuiltIn, woken: Vec<SlotKey>) {
-        for key in woken {
+    fn place_enqueued(&mut self, scheduler: &Watched, enqueued: Vec<SlotKey>) {
+        for key in enqueued {
             let slot = self.asks[&key].clone();
             assert!(scheduler.waiting(&key).is_none());
             self.ask(scheduler, slot);
@@ -92,7 +92,7 @@ impl World {
         }
     }
 
-    fn act(&mut self, scheduler: &BuiltIn, event: Event) {
+    fn act(&mut self, scheduler: &Watched, event: Event) {
         match event {
             Event::Place(number, size) => self.ask(scheduler, wanted("one", 5, number, size)),
             Event::PlaceAll(commitment, sizes, all_or_nothing) => {
@@ -113,28 +113,28 @@ impl World {
                 }
             }
             Event::Apply(succeeds) => {
-                let mut woken = Vec::new();
+                let mut enqueued = Vec::new();
                 let answered = std::mem::take(&mut self.answered);
                 for (key, (slot, host)) in answered.iter().filter(|_| succeeds) {
-                    woken.extend(scheduler.reservation_changed(key, Some(placed(slot, host.as_str()))));
+                    enqueued.extend(scheduler.reservation_changed(key, Some(placed(slot, host.as_str()))));
                     self.exists.insert(key.clone(), slot.clone());
                 }
-                woken.extend(scheduler.applied(&answered.into_keys().collect::<Vec<_>>()));
-                self.wake(scheduler, woken);
+                enqueued.extend(scheduler.applied(&answered.into_keys().collect::<Vec<_>>()));
+                self.place_enqueued(scheduler, enqueued);
             }
             Event::Delete(number) => {
                 let Some(key) = self.exists.keys().nth(usize::try_from(number).unwrap()).cloned() else { return };
                 self.exists.remove(&key);
-                let woken = scheduler.reservation_changed(&key, None);
-                self.wake(scheduler, woken);
+                let enqueued = scheduler.reservation_changed(&key, None);
+                self.place_enqueued(scheduler, enqueued);
             }
             Event::Host(number, size) => {
                 let name = format!("h{number}");
                 // Hosts only grow here, so that over-booking can only be the scheduler's doing.
                 let room = scheduler.room(&name.as_str().into()).unwrap_or_default();
                 let used = self.booked(&name);
-                let woken = scheduler.host_changed(&name.as_str().into(), Some(host(&name, room.max(size) + used)));
-                self.wake(scheduler, woken);
+                let enqueued = scheduler.host_changed(&name.as_str().into(), Some(host(&name, room.max(size) + used)));
+                self.place_enqueued(scheduler, enqueued);
             }
         }
     }
@@ -197,7 +197,7 @@ proptest! {
 }
 
 /// The hosts with the zone and conditions that they have now.
-fn hosts_now(scheduler: &BuiltIn, hosts: &[Host]) -> Vec<Host> {
+fn hosts_now(scheduler: &Watched, hosts: &[Host]) -> Vec<Host> {
     let request = Request { candidates: crate::Candidates::All, ..request(1, 1024, &[]) };
     let explanation = scheduler.explain(&Request { zone: "az".into(), ..request }).unwrap();
     let offered = explanation.hosts.iter().filter(|host| match host.outcome {

@@ -14,7 +14,7 @@ fn commitment(name: &str, created: i64, slots: u64) -> Vec<SlotRequest> {
 }
 
 /// Hosts with room for so many slots each.
-fn cloud(rooms: &[i64]) -> BuiltIn {
+fn cloud(rooms: &[i64]) -> Watched {
     let hosts: Vec<Host> = rooms
         .iter()
         .enumerate()
@@ -23,7 +23,7 @@ fn cloud(rooms: &[i64]) -> BuiltIn {
     built_in(&hosts)
 }
 
-fn place_all(scheduler: &BuiltIn, request: &WholeRequest) -> (Vec<Option<HostName>>, Option<Shortage>) {
+fn place_all(scheduler: &Watched, request: &WholeRequest) -> (Vec<Option<HostName>>, Option<Shortage>) {
     match now(scheduler.place_all(request)).unwrap() {
         Placement::Decided { hosts, shortage } => (hosts, shortage),
         Placement::Later => unreachable!("the built-in scheduler decides"),

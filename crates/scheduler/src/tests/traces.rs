@@ -18,7 +18,9 @@ impl Stopwatch for Ticks {
 
 fn traced(pipeline: &Pipeline, request: &Request, fleet: &Fleet) -> Vec<StepTrace> {
     let watch = Ticks::default();
-    let decision = |watch| engine::run(pipeline, request, fleet, Scope::Request, TieBreak::Name, watch).unwrap();
+    let decision = |watch| {
+        engine::run(pipeline, request, (fleet, &fleet.view.overlay()), Scope::Request, TieBreak::Name, watch).unwrap()
+    };
     let (told, silent) = (decision(Some(&watch)), decision(None));
     let steps = told.steps.clone();
     assert_eq!(Decision { steps: Vec::new(), ..told }, silent, "who listens changes nothing");

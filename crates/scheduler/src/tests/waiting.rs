@@ -8,7 +8,7 @@ fn size() -> Resources {
 }
 
 /// A full cloud of one host with one slot of `old`, and these slots waiting in the order in which they came.
-fn full(waiting: &[&SlotRequest]) -> (BuiltIn, SlotRequest) {
+fn full(waiting: &[&SlotRequest]) -> (Watched, SlotRequest) {
     let scheduler = built_in(&[host("h", size())]);
     let old = wanted("old", 0, 0, size());
     let _ = scheduler.reservation_changed(&old.key, Some(placed(&old, "h")));
@@ -42,8 +42,8 @@ fn commitments_of_the_same_age_are_ordered_by_uuid_and_their_slots_by_number() {
     let (scheduler, _) = full(&slots.iter().collect::<Vec<_>>());
     let order: Vec<String> = scheduler.waiting_slots().iter().map(|(slot, _)| slot.key.name.to_string()).collect();
     assert_eq!(order, ["a-9", "a-10", "b-0"]);
-    let woken = scheduler.host_changed(&"h2".into(), Some(host("h2", gib(8, 64))));
-    assert_eq!(woken, [slots[2].key.clone(), slots[1].key.clone()], "a commitment's slots together");
+    let enqueued = scheduler.host_changed(&"h2".into(), Some(host("h2", gib(8, 64))));
+    assert_eq!(enqueued, [slots[2].key.clone(), slots[1].key.clone()], "a commitment's slots together");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn an_assume_entry_that_is_dropped_serves_the_list() {
 }
 
 #[test]
-fn slots_that_were_woken_meanwhile_are_handed_out_at_the_end_of_the_apply() {
+fn a_slot_that_moves_gives_up_room_for_which_another_one_is_enqueued() {
     let scheduler = built_in(&[host("h", size()), host("i", gib(5, 33))]);
     let (mine, other) = (wanted("a", 2, 0, size()), wanted("b", 1, 0, size()));
     assert_eq!(now(scheduler.place(&mine)), Ok(Placed::Host("h".into())));
@@ -107,7 +107,7 @@ fn slots_that_were_woken_meanwhile_are_handed_out_at_the_end_of_the_apply() {
     assert!(matches!(now(scheduler.place(&other)), Ok(Placed::Nowhere(_))));
     let pin = Pin { key: mine.key.clone(), host: "i".into(), size: gib(3, 16), zone: "az".into() };
     assert_eq!(now(scheduler.pin(&pin)), Ok(true), "which gives up h");
-    assert_eq!(scheduler.applied(&[]), [other.key]);
+    assert_eq!(scheduler.enqueued(), [other.key]);
 }
 
 #[test]

@@ -24,9 +24,13 @@ fn weights(name: &str, weights: &[(&str, f64)]) -> StepSpec {
     })
 }
 
+fn explained(pipeline: &Pipeline, request: &Request, fleet: &Fleet) -> explain::Explanation {
+    explain::explain(pipeline, request, (fleet, &fleet.view.overlay()), TieBreak::Name).unwrap()
+}
+
 /// Hosts and weights in order.
 fn ranked(weighers: &[StepSpec], request: &Request, fleet: &Fleet) -> Vec<(String, f64)> {
-    let explanation = explain::explain(&pipeline(&[], weighers), request, fleet, TieBreak::Name).unwrap();
+    let explanation = explained(&pipeline(&[], weighers), request, fleet);
     let weight = |outcome: &Outcome| match outcome {
         Outcome::Ranked { weight, .. } => *weight,
         Outcome::Removed(filter) => unreachable!("{filter}"),
@@ -72,8 +76,7 @@ fn document_60_section_7_8_w1_with_d6() {
 
 #[test]
 fn document_60_section_7_8_table_of_activations_with_d6() {
-    let explanation =
-        explain::explain(&pipeline(&[], &general_purpose()), &vm(), &fleet(&sml(), &[]), TieBreak::Name).unwrap();
+    let explanation = explained(&pipeline(&[], &general_purpose()), &vm(), &fleet(&sml(), &[]));
     for (host, (name, small, full)) in
         explanation.hosts.iter().zip([("s", 1.0, 0.375), ("m", 2.0 / 3.0, 0.3125), ("l", 0.0, 0.531_25)])
     {
@@ -90,7 +93,7 @@ fn document_60_section_7_8_w1_the_range_is_that_of_the_remaining_hosts() {
     let ask = Request { ignore_hosts: vec!["s".into()], ..vm() };
     let filters = [StepSpec::new("filter_host_instructions")];
     let pipeline = pipeline(&filters, &[by_memory("kvm_prefer_smaller_hosts", 1.0)]);
-    let explanation = explain::explain(&pipeline, &ask, &fleet(&sml(), &[]), TieBreak::Name).unwrap();
+    let explanation = explained(&pipeline, &ask, &fleet(&sml(), &[]));
     let Outcome::Ranked { steps, .. } = &explanation.hosts[0].outcome else { unreachable!() };
     assert_eq!((explanation.hosts[0].host.as_str(), steps[0].activation), ("m", 1.0));
     let Outcome::Removed(filter) = explanation.hosts[2].outcome else { unreachable!() };

@@ -35,18 +35,14 @@ fn slot(version: u32, host: Option<&str>) -> Reservation {
 struct World {
     stores: Stores,
     scheduler: Arc<BuiltIn>,
-    queues: Queues,
 }
 
 fn world() -> World {
     let stores = Stores::default();
     sync(&stores, &home());
-    let world = World {
-        scheduler: Arc::new(BuiltIn::new(berth_scheduler::Settings::default())),
-        queues: Queues::closed(),
-        stores,
-    };
-    feed_view(&world.stores, &world.scheduler, &world.queues, &Routes::home_only());
+    let scheduler = BuiltIn::new(berth_scheduler::Settings::default(), Queues::closed().enqueue_slots());
+    let world = World { scheduler: Arc::new(scheduler), stores };
+    feed_view(&world.stores, &world.scheduler, &Routes::home_only());
     world
 }
 

@@ -69,11 +69,11 @@ fn groups() -> FlavorGroups {
 }
 
 fn account(host: Host, reservations: &[Reservation], said: &[(&str, &str)], missing: &[Missing]) -> Account {
-    let scheduler = BuiltIn::new(Settings::default());
+    let scheduler = BuiltIn::new(Settings::default(), Box::new(|_| {}));
     let name: HostName = host.name.clone();
-    let _ = scheduler.host_changed(&name, Some(host));
+    scheduler.host_changed(&name, Some(host));
     for reservation in reservations {
-        let _ = scheduler.reservation_changed(&reservation.key, Some(reservation.clone()));
+        scheduler.reservation_changed(&reservation.key, Some(reservation.clone()));
     }
     let said = said.iter().map(|(name, text)| (SlotKey::new(ClusterName::home(), *name), (*text).to_owned()));
     let facts = Facts {

@@ -32,9 +32,9 @@ fn host(number: u64, zone: &str, gib: u64) -> Host {
 }
 
 fn scheduler() -> BuiltIn {
-    let scheduler = BuiltIn::new(Settings { tie_break: TieBreak::Name, ..Settings::default() });
+    let scheduler = BuiltIn::new(Settings { tie_break: TieBreak::Name, ..Settings::default() }, Box::new(|_| {}));
     for host in [host(1, "az-a", 1920), host(2, "az-a", 3840), host(3, "az-a", 64), host(4, "az-b", 1920)] {
-        let _ = scheduler.host_changed(&host.name.clone(), Some(host));
+        scheduler.host_changed(&host.name.clone(), Some(host));
     }
     scheduler
 }

@@ -122,10 +122,10 @@ fn scheduler(answers: AnswerSettings) -> BuiltIn {
         settings.pipelines.insert(berth_scheduler::Pipeline::load(&spec).pipeline.unwrap());
     }
     settings.pipelines.insert(berth_scheduler::Pipeline::load(&reversed()).pipeline.unwrap());
-    let scheduler = BuiltIn::new(settings);
+    let scheduler = BuiltIn::new(settings, Box::new(|_| {}));
     for (name, cores) in [("a", 8), ("b", 16), ("c", 32)] {
         let capacity = Resources::new(Memory::new(cores << 33), Cores::new(cores));
-        assert!(scheduler.host_changed(&name.into(), Some(host(name, capacity))).is_empty());
+        scheduler.host_changed(&name.into(), Some(host(name, capacity)));
     }
     scheduler
 }

@@ -48,7 +48,7 @@ impl Filter for HasEnoughCapacity {
             return Err("flavor has 0 memory".to_owned());
         }
         let owner = question::owner(run, &self.extra);
-        let rooms = run.fleet.view.rooms(&question::question(run, &self.extra, owner.as_ref()));
+        let rooms = run.overlay.rooms(&question::question(run, &self.extra, owner.as_ref()));
         // The engine counts hosts with unreadable capacity apart from full ones.
         let mut unreadable = run.fleet.columns().unreadable.clone();
         unreadable.keep(&field.known);

@@ -65,7 +65,7 @@ impl Weigher for Binpack {
         let vm = run.request.need();
         let extra = Extra::default();
         let owner = question::owner(run, &extra);
-        let rooms = || run.fleet.view.rooms(&question::question(run, &extra, owner.as_ref()));
+        let rooms = || run.overlay.rooms(&question::question(run, &extra, owner.as_ref()));
         let rooms = self.consider_reservations.then(rooms);
         let alone = Figures::from(Amounts::from(vm));
         let added = |id| rooms.as_ref().map_or(alone, |rooms| Amounts::from(vm + blocked(rooms, run, id)).into());
@@ -78,9 +78,8 @@ impl Weigher for Binpack {
 
 /// What the reservations that count for the request block on the host.
 fn blocked(rooms: &Rooms<'_>, run: &Run<'_>, id: HostId) -> Resources {
-    let Some(state) = run.fleet.view.state(id) else { return Resources::ZERO };
-    let before = state.host().unreserved().known();
-    let after = rooms.at(id, state);
+    let before = run.fleet.host(id).and_then(|host| host.unreserved().known());
+    let after = rooms.at(id);
     before.zip(after).map_or(Resources::ZERO, |(before, after)| (before - after).at_least_zero())
 }
 

@@ -1,0 +1,171 @@
+//! The view as one decision sees it while it is made: with slots that it releases or shrinks, and with what it has given
+//! to slots already. Only hosts that differ are copied; everything else is read from the view, which stays as it is. What
+//! shall stay of the decision is committed at its end, and a decision that is dropped has done nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_core::{HostName, Resources, SlotKey, VmId, host::Amounts, reservation::Reservation};
+
+use crate::{
+    Assumed, Claim, Entries, HostId, HostSet, HostState, Question, Rooms, View,
+    counted::{Changes, Counted},
+};
+
+/// A [`View`] with the changes of one decision.
+#[derive(Clone, Debug)]
+pub struct Overlay<'v> {
+    view: &'v View,
+    changes: Changes,
+    /// The hosts on which something differs, as they are then.
+    touched: BTreeMap<HostId, HostState>,
+    touched_set: HostSet,
+    renewed: u64,
+}
+
+impl<'v> Overlay<'v> {
+    pub(crate) fn new(view: &'v View) -> Self {
+        let (changes, touched, touched_set) = Default::default();
+        Self { view, changes, touched, touched_set, renewed: 0 }
+    }
+
+    /// Counts a slot as if its object did not exist. What is assumed for it stays.
+    pub fn release(&mut self, key: &SlotKey) {
+        if self.view.reservation(key).is_some() {
+            self.count_as(key, None);
+        }
+    }
+
+    /// Counts a slot as smaller than its object says; it never grows this way.
+    pub fn shrink(&mut self, key: &SlotKey, size: Resources) {
+        if let Some(known) = self.view.reservation(key) {
+            let size = Resources::new(known.size.memory.min(size.memory), known.size.cpu.min(size.cpu));
+            self.count_as(key, Some(Reservation { size, ..known.clone() }));
+        }
+    }
+
+    /// Counts a slot as its object says again.
+    pub fn restore(&mut self, key: &SlotKey) {
+        if self.changes.slots.remove(key).is_some() {
+            self.follow(key, self.touched_by(key));
+        }
+    }
+
+    /// True while the slot counts as something else than its object says.
+    pub fn changes_slot(&self, key: &SlotKey) -> bool {
+        self.changes.slots.contains_key(key)
+    }
+
+    /// Takes room for a slot in place of what was assumed for it before.
+    pub fn assume(&mut self, entry: Assumed) {
+        let key = entry.key.clone();
+        let former = self.assumed(&key).map(|entry| entry.host.clone());
+        let hosts = BTreeSet::from_iter(former.into_iter().chain([entry.host.clone()]));
+        self.changes.entries.assume(entry);
+        self.follow(&key, hosts);
+    }
+
+    /// Ends the assume entry of a slot, in doubt or not.
+    pub fn forget(&mut self, key: &SlotKey) {
+        let former = self.assumed(key).map(|entry| entry.host.clone());
+        if former.is_some() {
+            self.changes.entries.forget(key);
+            self.follow(key, former);
+        }
+    }
+
+    /// Ends the claim of an instance.
+    pub fn unclaim(&mut self, instance: &VmId) {
+        let Some(host) = self.claim_of(instance).map(|claim| claim.host.clone()) else { return };
+        self.changes.entries.unclaim(instance.clone());
+        self.touch(&host, |counted, state| {
+            counted.renew(state, None);
+            true
+        });
+    }
+
+    /// What the decision leaves behind once it is [committed](View::commit).
+    pub fn into_entries(self) -> Entries {
+        self.changes.entries
+    }
+
+    /// What is the same whatever a decision does.
+    pub fn view(&self) -> &'v View {
+        self.view
+    }
+
+    /// The room that a request finds on each host.
+    pub fn rooms(&self, question: &Question<'_>) -> Rooms<'_> {
+        Rooms::new(self, question)
+    }
+
+    /// Free room of a host, as [`View::free`] tells it.
+    pub fn free(&self, host: &HostName) -> Option<Amounts> {
+        Some(self.state(self.view.id(host)?)?.free())
+    }
+
+    /// The host in that place.
+    pub fn state(&self, id: HostId) -> Option<&HostState> {
+        if self.touched_set.has(id) { self.touched.get(&id) } else { self.view.state(id) }
+    }
+
+    /// What is assumed for a slot.
+    pub fn assumed(&self, key: &SlotKey) -> Option<&Assumed> {
+        self.counted().entry(key)
+    }
+
+    /// What is promised to an instance.
+    pub fn claim_of(&self, instance: &VmId) -> Option<&'v Claim> {
+        self.view.claim_of(instance).filter(|claim| !self.changes.entries.unclaimed.contains(&claim.instance))
+    }
+
+    /// How often a host was made anew of everything on it, which costs as much as there is on it.
+    pub fn renewed(&self) -> u64 {
+        self.renewed
+    }
+
+    /// The hosts of which the columns of the view do not know what they are now.
+    pub(crate) fn touched(&self) -> &HostSet {
+        &self.touched_set
+    }
+
+    /// The host of a claim as it would be without it.
+    pub(crate) fn without_claim(&self, claim: &Claim) -> Option<(HostId, HostState)> {
+        let id = self.view.id(&claim.host)?;
+        let mut state = self.state(id)?.clone();
+        self.counted().renew(&mut state, Some(&claim.instance));
+        Some((id, state))
+    }
+
+    fn counted(&self) -> Counted<'_> {
+        self.view.counted(&self.changes)
+    }
+
+    fn count_as(&mut self, key: &SlotKey, counted: Option<Reservation>) {
+        self.changes.slots.insert(key.clone(), counted);
+        self.follow(key, self.touched_by(key));
+    }
+
+    /// The hosts on which the slot counts: those that the object names, and the one that is assumed.
+    fn touched_by(&self, key: &SlotKey) -> BTreeSet<HostName> {
+        let named = self.view.reservation(key).into_iter().flat_map(Reservation::hosts);
+        named.chain(self.assumed(key).map(|entry| &entry.host)).cloned().collect()
+    }
+
+    fn follow(&mut self, key: &SlotKey, hosts: impl IntoIterator<Item = HostName>) {
+        for host in hosts {
+            self.touch(&host, |counted, state| counted.follow(key, state));
+        }
+    }
+
+    /// `f` brings a host up to date, and says whether it has made it anew.
+    fn touch(&mut self, host: &HostName, f: impl FnOnce(&Counted<'_>, &mut HostState) -> bool) {
+        let Some(id) = self.view.id(host) else { return };
+        let Self { view, changes, touched, touched_set, renewed } = self;
+        if touched_set.insert(id) {
+            touched.extend(view.state(id).map(|state| (id, state.clone())));
+        }
+        if let Some(state) = touched.get_mut(&id) {
+            *renewed += u64::from(f(&view.counted(changes), state));
+        }
+    }
+}
