@@ -12,7 +12,7 @@ use berth_crds::{
     Reservation, Time,
     conditions::{
         self, Status,
-        commitment::{RESERVED, Reason},
+        commitment::{Message, Reason},
     },
     facts,
     reservation::Allocation,
@@ -95,7 +95,7 @@ fn spec(slots: usize) -> Spec {
 }
 
 fn accepted() -> Ready {
-    let (status, reason, message) = (ConditionStatus::True, Some(Reason::Accepted), RESERVED.to_owned());
+    let (status, reason, message) = (ConditionStatus::True, Some(Reason::Accepted), Message::Reserved.to_string());
     Ready { status, reason, message, observed_generation: 1, since: Timestamp::UNIX_EPOCH }
 }
 

@@ -9,11 +9,8 @@ use berth_cluster::{
     Store, Verb, Watches, Writer, Written,
 };
 use berth_crds::{
-    CommittedResource, Condition, Hypervisor, Pipeline, Reservation,
-    conditions::{
-        self,
-        commitment::{Reason, WAITING_FOR_PLACEMENT},
-    },
+    CommittedResource, Hypervisor, Pipeline, Reservation,
+    conditions::{self, commitment::Reason},
     labels,
 };
 use berth_scheduler::{DomainNames, PipelineChoice, Scheduler, SchedulerError, pipeline_for};
@@ -316,14 +313,14 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         new.status = says.map(|says| status(old, says, now)).or(new.status);
         mark(&mut new, facts, course, now);
         if let Written::Changed(written) = self.commitments.patch_status(key, old, &new).await? {
-            self.tell(key, old, &written);
+            self.tell(key, old, &written, says);
         }
         Ok(())
     }
 
     /// One event per change of the reason, except for the first `Reserving` (U39), and one for each mark that comes or
     /// goes.
-    fn tell(&self, key: &ObjectKey, old: &CommittedResource, new: &CommittedResource) {
+    fn tell(&self, key: &ObjectKey, old: &CommittedResource, new: &CommittedResource, says: Option<&Says>) {
         for event in changed_marks(old, new) {
             info!(commitment = %key.name, reason = event.reason, message = event.note, "commitment marked");
             self.events.publish(&key.cluster, &new.object_ref(&()), event);
@@ -336,7 +333,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         }
         info!(commitment = %key.name, reason = after.reason, message = after.message, "commitment changed");
         let event = Event {
-            kind: if is_failure(&after) { EventKind::Warning } else { EventKind::Normal },
+            kind: if says.is_some_and(Says::is_failure) { EventKind::Warning } else { EventKind::Normal },
             reason: after.reason,
             action: "Reserve".to_owned(),
             note: after.message,
@@ -363,10 +360,4 @@ impl<S: Scheduler, D> Drop for Entries<'_, S, D> {
     fn drop(&mut self) {
         self.controller.scheduler.applied(&self.decided.assumed);
     }
-}
-
-/// Slots that are on their way are no failure, although their commitment is not ready.
-fn is_failure(ready: &Condition) -> bool {
-    let failures = [Reason::Rejected, Reason::Reserving, Reason::DuplicateUuid];
-    failures.iter().any(|reason| reason.as_str() == ready.reason) && ready.message != WAITING_FOR_PLACEMENT
 }

@@ -11,7 +11,7 @@ use berth_core::{
     planner::{self, PlanError, SlotPlan, Target, World},
     slot::Slot,
 };
-use berth_crds::Reservation;
+use berth_crds::{Reservation, conditions::commitment::Message};
 use berth_scheduler::{Pin, Placement, Rank, Scheduler, SchedulerError, Shortage, SlotRequest, WholeRequest};
 use jiff::Timestamp;
 
@@ -94,8 +94,8 @@ pub enum Course {
     Covered,
     /// Cores: nobody has said yet how many there are.
     NoCapacity {
-        /// The fixed text.
-        message: &'static str,
+        /// What is to be said.
+        message: Message,
         /// What is missing.
         detail: String,
     },

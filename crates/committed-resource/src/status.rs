@@ -9,7 +9,7 @@ use berth_crds::{
     CommitmentState, CommittedResource, CommittedResourceStatus, Condition,
     conditions::{
         self, Status,
-        commitment::{self as texts, Reason},
+        commitment::{Message, Reason},
     },
     facts,
 };
@@ -47,8 +47,8 @@ pub struct Says {
     pub ready: bool,
     /// The reason.
     pub reason: Reason,
-    /// The fixed part of the message; a difference here is a reason to write.
-    pub message: String,
+    /// What it says; a difference here is a reason to write.
+    pub message: Message,
     /// Continues the message after a colon; alone no reason to write (U52).
     pub detail: Option<String>,
 }
@@ -59,8 +59,8 @@ pub fn report(after: &Facts, decided: &Decided, delays: Delays, now: Timestamp) 
         return Report { says: first_word(after, why), again: None };
     }
     let says = says(after, decided);
-    let again = match says.as_ref().map(|says| (says.reason, says.message.as_str())) {
-        Some((Reason::Reserving, texts::WAITING_FOR_PLACEMENT)) => Some(delays.cap),
+    let again = match says.as_ref().map(|says| (says.reason, &says.message)) {
+        Some((Reason::Reserving, Message::WaitingForPlacement)) => Some(delays.cap),
         Some((Reason::Reserving, _)) => Some(retry_delay(delays.retry, delays.cap, after.reserving_for(now))),
         Some((Reason::Releasing, _)) => Some(delays.retry),
         None if matches!(decided.plan.course, Course::Unreadable(_) | Course::Braked(_)) => Some(delays.retry),
@@ -79,12 +79,12 @@ fn until_over(end: Timestamp, now: Timestamp) -> Option<Duration> {
 
 fn says(after: &Facts, decided: &Decided) -> Option<Says> {
     match &decided.plan.course {
-        Course::Planned => Some(Says::no(Reason::Planned, texts::NOT_YET_ACTIVE)),
-        Course::Over(state) => Some(Says::no(Reason::Inactive(over(*state)), texts::NO_LONGER_ACTIVE)),
+        Course::Planned => Some(Says::no(Reason::Planned, Message::NotYetActive)),
+        Course::Over(state) => Some(Says::no(Reason::Inactive(over(*state)), Message::NoLongerActive)),
         Course::Deleting => releasing(after),
         Course::Braked(_) if after.verdict().is_some() => None,
         Course::Braked(stopped) => {
-            Some(Says::no(Reason::Reserving, texts::HELD_BACK).detailed(Some(stopped.to_string())))
+            Some(Says::no(Reason::Reserving, Message::HeldBack).detailed(Some(stopped.to_string())))
         }
         Course::Duplicate(served) => Some(duplicate(after, served)),
         Course::WrongCluster(cluster) => Some(misplaced(after, cluster)),
@@ -101,7 +101,7 @@ fn says(after: &Facts, decided: &Decided) -> Option<Says> {
         // One that was frozen is set free here, which has woken it.
         Course::Frozen(_) | Course::RolledBack | Course::Settled => None,
         Course::NoCapacity { message, detail } => {
-            Some(Says::no(Reason::Reserving, *message).detailed(Some(detail.clone())))
+            Some(Says::no(Reason::Reserving, message.clone()).detailed(Some(detail.clone())))
         }
         Course::Covered => Some(Says::accepted()),
         Course::Count(claim) => Some(counted(after, claim, decided.cores)),
@@ -112,19 +112,19 @@ fn says(after: &Facts, decided: &Decided) -> Option<Says> {
 /// What was said stands while a commitment is frozen; only one of which nothing was ever said must not stay silent.
 fn first_word(after: &Facts, why: &Frozen) -> Option<Says> {
     let silent = after.ready.is_none();
-    silent.then(|| Says::no(Reason::Reserving, texts::IS_FROZEN).detailed(Some(why.to_string())))
+    silent.then(|| Says::no(Reason::Reserving, Message::Frozen).detailed(Some(why.to_string())))
 }
 
 fn duplicate(after: &Facts, served: &ObjectKey) -> Says {
     let place = if served.cluster == after.cluster { String::new() } else { format!(" of cluster {}", served.cluster) };
     let detail =
         format!("{}{place} has the same spec.commitmentUUID and is served; delete one of the two", served.name);
-    Says::no(Reason::DuplicateUuid, texts::NOT_SERVED).detailed(Some(detail))
+    Says::no(Reason::DuplicateUuid, Message::NotServed).detailed(Some(detail))
 }
 
 fn misplaced(after: &Facts, cluster: &ClusterName) -> Says {
     let (zone, here) = (&after.spec.zone, &after.cluster);
-    let message = format!("{} {zone} belongs to cluster {cluster}", texts::WRONG_CLUSTER);
+    let message = Message::WrongCluster { zone: zone.to_string(), cluster: cluster.to_string() };
     let detail =
         format!("create the commitment there, then delete this one; its slots in cluster {here} stay until then");
     Says::no(Reason::WrongCluster, message).detailed(Some(detail))
@@ -143,13 +143,13 @@ fn releasing(after: &Facts) -> Option<Says> {
 }
 
 fn still_there(cluster: &ClusterName, why: Option<String>) -> Says {
-    Says::no(Reason::Releasing, texts::waiting_for_slots(cluster.as_str())).detailed(why)
+    Says::no(Reason::Releasing, Message::WaitingForSlots { cluster: cluster.to_string() }).detailed(why)
 }
 
 fn reserve(after: &Facts, decided: &Decided) -> Says {
     let total = decided.plan.slots.total();
     if decided.is_refused(after) {
-        let message = texts::insufficient_capacity(decided.could_be_placed(after), total);
+        let message = Message::InsufficientCapacity { placed: decided.could_be_placed(after), wanted: total };
         let reason = if after.host_unreadable().is_some() { Reason::Reserving } else { Reason::Rejected };
         return Says::no(reason, message).detailed(shortage(after, decided));
     }
@@ -159,7 +159,8 @@ fn reserve(after: &Facts, decided: &Decided) -> Says {
         let placed = after.slots().iter().filter(|slot| slot.target_host.is_some()).count();
         let final_ = after.may_reject() && after.host_unreadable().is_none();
         let reason = if final_ { Reason::Rejected } else { Reason::Reserving };
-        return Says::no(reason, texts::insufficient_capacity(placed, total)).detailed(shortage(after, decided));
+        return Says::no(reason, Message::InsufficientCapacity { placed, wanted: total })
+            .detailed(shortage(after, decided));
     }
     if standings.len() >= total && standings.iter().all(|standing| *standing == Standing::Ready) {
         return Says::accepted();
@@ -174,7 +175,8 @@ fn counted(after: &Facts, claim: &Claim, verdict: Option<Verdict>) -> Says {
         Some(Verdict::Short { available, provisional }) => {
             let final_ = after.may_reject() && !provisional;
             let reason = if final_ { Reason::Rejected } else { Reason::Reserving };
-            Says::no(reason, texts::insufficient_cores(available.get(), claim.cores.get()))
+            let message = Message::InsufficientCores { available: available.get(), requested: claim.cores.get() };
+            Says::no(reason, message)
         }
         None => Says::waiting(),
     }
@@ -196,17 +198,28 @@ fn nothing_in_zone(shortage: &Shortage) -> bool {
 }
 
 impl Says {
-    fn no(reason: Reason, message: impl Into<String>) -> Self {
+    fn no(reason: Reason, message: impl Into<Message>) -> Self {
         Self { ready: false, reason, message: message.into(), detail: None }
     }
 
     fn accepted() -> Self {
-        Self { ready: true, ..Self::no(Reason::Accepted, texts::RESERVED) }
+        Self { ready: true, ..Self::no(Reason::Accepted, Message::Reserved) }
     }
 
     /// Slots are on their way.
     pub fn waiting() -> Self {
-        Self::no(Reason::Reserving, texts::WAITING_FOR_PLACEMENT)
+        Self::no(Reason::Reserving, Message::WaitingForPlacement)
+    }
+
+    /// Slots that are on their way are no failure, although their commitment is not ready.
+    pub fn is_failure(&self) -> bool {
+        match self.reason {
+            Reason::Rejected | Reason::DuplicateUuid => true,
+            Reason::Reserving => self.message != Message::WaitingForPlacement,
+            Reason::Accepted | Reason::Planned | Reason::Inactive(_) | Reason::Releasing | Reason::WrongCluster => {
+                false
+            }
+        }
     }
 
     fn detailed(self, detail: Option<String>) -> Self {
@@ -217,17 +230,16 @@ impl Says {
     pub fn text(&self) -> String {
         match &self.detail {
             Some(detail) => format!("{}: {detail}", self.message),
-            None => self.message.clone(),
+            None => self.message.to_string(),
         }
     }
 
     /// True when the condition says this already, at least up to its fixed part.
     fn is_said_by(&self, condition: &Condition, generation: i64) -> bool {
-        let rest = condition.message.strip_prefix(self.message.as_str());
         (condition.status == "True") == self.ready
             && condition.reason == self.reason.as_str()
             && condition.observed_generation.unwrap_or_default() == generation
-            && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(": "))
+            && self.message.is_text_of(condition)
     }
 }
 
@@ -256,8 +268,8 @@ pub fn status(object: &CommittedResource, says: &Says, now: Timestamp) -> Commit
 fn say(all: &mut Vec<Condition>, says: &Says, generation: i64, now: Timestamp) {
     let status = if says.ready { Status::True } else { Status::False };
     let new = conditions::ready_condition(status, says.reason.as_str(), &says.text(), Some(generation), now);
-    let failed_before = conditions::ready(all).is_some_and(|old| old.message != texts::WAITING_FOR_PLACEMENT);
-    if says.message == texts::WAITING_FOR_PLACEMENT && failed_before {
+    let failed_before = conditions::ready(all).is_some_and(|old| !Message::WaitingForPlacement.is_text_of(old));
+    if says.message == Message::WaitingForPlacement && failed_before {
         conditions::restart_condition(all, new);
     } else {
         conditions::set_condition_by_reason(all, new);

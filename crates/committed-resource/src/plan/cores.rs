@@ -6,7 +6,7 @@ use berth_core::{
     commitment::{ResourceType, Spec},
     planner,
 };
-use berth_crds::conditions::commitment::{WAITING_FOR_CAPACITY_DATA, WAITING_FOR_CPU_CAPACITY_DATA};
+use berth_crds::conditions::commitment::Message;
 
 use super::{Course, Plan, leave_own, rolled_back};
 use crate::{
@@ -39,7 +39,7 @@ fn course(facts: &Facts) -> Course {
         Capacity::Unknown(why) => Course::Hindered(why.clone()),
         Capacity::NoObject => without_object(facts, &place),
         Capacity::NoCores(object) => Course::NoCapacity {
-            message: WAITING_FOR_CPU_CAPACITY_DATA,
+            message: Message::WaitingForCpuCapacityData,
             detail: format!("FlavorGroupCapacity {object} has no status.totalCapacity.cores"),
         },
         Capacity::Total(total) => Course::Count(Claim { place, cores: facts.spec.cores(), total: *total }),
@@ -69,7 +69,7 @@ fn without_object(facts: &Facts, place: &Place) -> Course {
         "no FlavorGroupCapacity object has spec.flavorGroup {} and spec.availabilityZone {}",
         place.group, place.zone
     );
-    Course::NoCapacity { message: WAITING_FOR_CAPACITY_DATA, detail }
+    Course::NoCapacity { message: Message::WaitingForCapacityData, detail }
 }
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ fn document_20_section_17_own_creates_that_are_not_visible_yet_are_waited_for() 
 
 #[test]
 fn document_20_section_9_2_a_new_generation_is_said_again() {
-    let says = Says::no(Reason::Planned, texts::NOT_YET_ACTIVE);
+    let says = Says::no(Reason::Planned, Message::NotYetActive);
     let old = object(&json!({"conditions": [{"type": "Ready", "status": "False", "reason": "Planned",
         "message": "commitment is not yet active", "observedGeneration": 1,
         "lastTransitionTime": "2026-03-01T00:00:00Z"}]}));
@@ -208,7 +208,7 @@ fn what_is_over_stays_over_while_its_slots_cannot_be_read() {
 
 #[test]
 fn document_20_section_8_2_acceptance_takes_a_copy_of_the_spec() {
-    let says = Says { ready: true, ..Says::no(Reason::Accepted, texts::RESERVED) };
+    let says = Says { ready: true, ..Says::no(Reason::Accepted, Message::Reserved) };
     let object = object(&json!({}));
     let first = status(&object, &says, now());
     assert_eq!(first.accepted_spec.as_ref(), Some(&object.spec));
@@ -221,16 +221,24 @@ fn document_20_section_8_2_acceptance_takes_a_copy_of_the_spec() {
 
 #[test]
 fn u52_a_detail_alone_is_no_reason_to_write() {
-    let insufficient = texts::insufficient_capacity(1, 2);
+    let insufficient = Message::InsufficientCapacity { placed: 1, wanted: 2 };
     let old = object(&json!({}));
-    let first = status(&old, &reserving(&insufficient).detailed(Some("24 hosts; capacity 24".to_owned())), now());
+    let first = status(
+        &old,
+        &Says::no(Reason::Reserving, insufficient.clone()).detailed(Some("24 hosts; capacity 24".to_owned())),
+        now(),
+    );
     let old = CommittedResource { status: Some(first.clone()), ..old };
     assert_eq!(
-        status(&old, &reserving(&insufficient).detailed(Some("24 hosts; capacity 23".to_owned())), now()),
+        status(
+            &old,
+            &Says::no(Reason::Reserving, insufficient.clone()).detailed(Some("24 hosts; capacity 23".to_owned())),
+            now()
+        ),
         first
     );
-    let other = texts::insufficient_capacity(0, 2);
-    assert_ne!(status(&old, &reserving(&other), now()), first);
+    let other = Message::InsufficientCapacity { placed: 0, wanted: 2 };
+    assert_ne!(status(&old, &Says::no(Reason::Reserving, other), now()), first);
 }
 
 #[test]
@@ -242,7 +250,7 @@ fn document_20_section_9_3_with_u38_transition_time_moves_with_the_reason_and_wi
     let failing = step(CommittedResourceStatus::default(), &reserving("one"), 0);
     let other_text = step(failing.clone(), &reserving("two"), 10);
     assert_eq!(since(&other_text), at(0), "same reason: since when it fails");
-    let recovered = step(other_text, &reserving(texts::WAITING_FOR_PLACEMENT), 20);
+    let recovered = step(other_text, &Says::waiting(), 20);
     assert_eq!(since(&recovered), at(20), "the first success starts the back-off anew");
     let rejected = step(recovered, &Says::no(Reason::Rejected, "no"), 30);
     assert_eq!(since(&rejected), at(30));

@@ -1,6 +1,8 @@
 //! The condition Ready of a CommittedResource (document 10 section 2.5; decisions D1, U14 and U37).
 
-use crate::CommitmentState;
+use std::fmt;
+
+use crate::{CommitmentState, Condition};
 
 /// Why a commitment is ready or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,81 +66,160 @@ impl Reason {
     }
 }
 
-/// Message of [`Reason::Accepted`].
-pub const RESERVED: &str = "commitment successfully reserved";
+/// What the condition says. Its text follows from it, and nothing is ever decided by the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// With [`Reason::Accepted`].
+    Reserved,
+    /// With [`Reason::Planned`].
+    NotYetActive,
+    /// With [`Reason::Inactive`].
+    NoLongerActive,
+    /// With [`Reason::Reserving`]: the plan succeeded, slots are still on their way.
+    WaitingForPlacement,
+    /// With [`Reason::Reserving`], while the brake has stopped the plan for a spec of which nothing was said yet.
+    HeldBack,
+    /// With [`Reason::Reserving`], of a commitment that was frozen before anything was said about it.
+    Frozen,
+    /// With [`Reason::Reserving`], for cores: there is no FlavorGroupCapacity.
+    WaitingForCapacityData,
+    /// With [`Reason::Reserving`], for cores: the FlavorGroupCapacity has no total for cores.
+    WaitingForCpuCapacityData,
+    /// Not all slots of a plan have room.
+    InsufficientCapacity {
+        /// Slots that have.
+        placed: usize,
+        /// Slots of the plan.
+        wanted: usize,
+    },
+    /// There are not enough cores.
+    InsufficientCores {
+        /// What is left.
+        available: i64,
+        /// What is asked for.
+        requested: i64,
+    },
+    /// With [`Reason::Releasing`]: a commitment that is going away may have slots in this cluster.
+    WaitingForSlots {
+        /// Its name.
+        cluster: String,
+    },
+    /// With [`Reason::DuplicateUuid`].
+    NotServed,
+    /// With [`Reason::WrongCluster`].
+    WrongCluster {
+        /// The availability zone of the commitment.
+        zone: String,
+        /// Where it belongs.
+        cluster: String,
+    },
+    /// What hinders it, as others have put it.
+    Other(String),
+}
 
-/// Message of [`Reason::Planned`].
-pub const NOT_YET_ACTIVE: &str = "commitment is not yet active";
-
-/// Beginning of the message of [`Reason::DuplicateUuid`].
-pub const NOT_SERVED: &str = "commitment is not served";
-
-/// Beginning of the message of [`Reason::WrongCluster`].
-pub const WRONG_CLUSTER: &str = "availability zone";
-
-/// Message of [`Reason::Inactive`].
-pub const NO_LONGER_ACTIVE: &str = "commitment is no longer active";
-
-/// Message of [`Reason::Reserving`]: the plan succeeded, slots are still on their way.
-pub const WAITING_FOR_PLACEMENT: &str = "waiting for reservation placement";
-
-/// Message of [`Reason::Reserving`] while the brake has stopped the plan for a spec of which nothing was said yet.
-pub const HELD_BACK: &str = "held back by the brake";
-
-/// Message of [`Reason::Reserving`] of a commitment that was frozen before anything was said about it.
-pub const IS_FROZEN: &str = "commitment is frozen";
-
-/// Message of [`Reason::Reserving`] for cores: there is no FlavorGroupCapacity.
-pub const WAITING_FOR_CAPACITY_DATA: &str = "waiting for capacity data";
-
-/// Message of [`Reason::Reserving`] for cores: the FlavorGroupCapacity has no total for cores.
-pub const WAITING_FOR_CPU_CAPACITY_DATA: &str = "waiting for CPU capacity data";
-
-/// Beginning of [`insufficient_capacity`]; clients match on it.
+/// Beginning of [`Message::InsufficientCapacity`]; clients match on it.
 pub const INSUFFICIENT_CAPACITY: &str = "insufficient capacity";
 
-/// Beginning of [`insufficient_cores`]; clients match on it.
+/// Beginning of [`Message::InsufficientCores`]; clients match on it.
 pub const INSUFFICIENT_CORES: &str = "insufficient CPU cores";
 
-/// Message when `wanted` slots of a plan do not all have room.
-pub fn insufficient_capacity(placed: usize, wanted: usize) -> String {
-    format!("{INSUFFICIENT_CAPACITY}: {placed}/{wanted} reservation slots could be placed")
+impl Message {
+    /// Whether a condition that was read from an object says this, whatever detail follows.
+    pub fn is_text_of(&self, condition: &Condition) -> bool {
+        let rest = condition.message.strip_prefix(&self.to_string());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(": "))
+    }
 }
 
-/// Message when there are not enough cores.
-pub fn insufficient_cores(available: i64, requested: i64) -> String {
-    format!("{INSUFFICIENT_CORES}: {available} available, {requested} requested")
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Reserved => "commitment successfully reserved",
+            Self::NotYetActive => "commitment is not yet active",
+            Self::NoLongerActive => "commitment is no longer active",
+            Self::WaitingForPlacement => "waiting for reservation placement",
+            Self::HeldBack => "held back by the brake",
+            Self::Frozen => "commitment is frozen",
+            Self::WaitingForCapacityData => "waiting for capacity data",
+            Self::WaitingForCpuCapacityData => "waiting for CPU capacity data",
+            Self::NotServed => "commitment is not served",
+            Self::Other(text) => text,
+            Self::InsufficientCapacity { placed, wanted } => {
+                return write!(f, "{INSUFFICIENT_CAPACITY}: {placed}/{wanted} reservation slots could be placed");
+            }
+            Self::InsufficientCores { available, requested } => {
+                return write!(f, "{INSUFFICIENT_CORES}: {available} available, {requested} requested");
+            }
+            Self::WaitingForSlots { cluster } => return write!(f, "waiting for slots in cluster {cluster}"),
+            Self::WrongCluster { zone, cluster } => {
+                return write!(f, "availability zone {zone} belongs to cluster {cluster}");
+            }
+        })
+    }
 }
 
-/// Message while a commitment that is going away may have slots in a cluster that cannot be read.
-pub fn waiting_for_slots(cluster: &str) -> String {
-    format!("waiting for slots in cluster {cluster}")
+impl From<&str> for Message {
+    fn from(text: &str) -> Self {
+        Self::Other(text.to_owned())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Reasons and texts are on the wire; those with numbers are in the test below.
+    /// Reasons and texts are on the wire.
     #[test]
     fn document_20_section_9_1_reasons_and_messages() {
         for (reason, word, message, text) in [
-            (Reason::Accepted, "Accepted", RESERVED, "commitment successfully reserved"),
-            (Reason::Planned, "Planned", NOT_YET_ACTIVE, "commitment is not yet active"),
-            (Reason::Reserving, "Reserving", WAITING_FOR_PLACEMENT, "waiting for reservation placement"),
-            (Reason::Reserving, "Reserving", WAITING_FOR_CAPACITY_DATA, "waiting for capacity data"),
-            (Reason::Reserving, "Reserving", WAITING_FOR_CPU_CAPACITY_DATA, "waiting for CPU capacity data"),
-            (Reason::Rejected, "Rejected", INSUFFICIENT_CAPACITY, "insufficient capacity"),
-            (Reason::Rejected, "Rejected", INSUFFICIENT_CORES, "insufficient CPU cores"),
+            (Reason::Accepted, "Accepted", Message::Reserved, "commitment successfully reserved"),
+            (Reason::Planned, "Planned", Message::NotYetActive, "commitment is not yet active"),
+            (Reason::Reserving, "Reserving", Message::WaitingForPlacement, "waiting for reservation placement"),
+            (Reason::Reserving, "Reserving", Message::WaitingForCapacityData, "waiting for capacity data"),
+            (Reason::Reserving, "Reserving", Message::WaitingForCpuCapacityData, "waiting for CPU capacity data"),
+            (
+                Reason::Rejected,
+                "Rejected",
+                Message::InsufficientCapacity { placed: 1, wanted: 4 },
+                "insufficient capacity: 1/4 reservation slots could be placed",
+            ),
+            (
+                Reason::Rejected,
+                "Rejected",
+                Message::InsufficientCores { available: 10, requested: 64 },
+                "insufficient CPU cores: 10 available, 64 requested",
+            ),
+            (
+                Reason::Releasing,
+                "Releasing",
+                Message::WaitingForSlots { cluster: "eu-2".to_owned() },
+                "waiting for slots in cluster eu-2",
+            ),
             (
                 Reason::Inactive(CommitmentState::Superseded),
                 "superseded",
-                NO_LONGER_ACTIVE,
+                Message::NoLongerActive,
                 "commitment is no longer active",
             ),
         ] {
-            assert_eq!((reason.as_str(), message), (word, text));
+            assert_eq!((reason.as_str(), message.to_string().as_str()), (word, text));
         }
+    }
+
+    #[test]
+    fn a_condition_says_a_message_with_any_detail_and_no_longer_word() {
+        let says = |text: &str| {
+            let condition = crate::conditions::ready_condition(
+                crate::conditions::Status::False,
+                "Reserving",
+                text,
+                None,
+                jiff::Timestamp::UNIX_EPOCH,
+            );
+            Message::Frozen.is_text_of(&condition)
+        };
+        assert!(says("commitment is frozen") && says("commitment is frozen: by hand"));
+        assert!(!says("commitment is frozen!") && !says("a commitment is frozen") && !says(""));
     }
 
     #[test]
@@ -154,12 +235,5 @@ mod tests {
             "not the reason Planned"
         );
         assert_eq!(Reason::parse("Other"), None);
-    }
-
-    #[test]
-    fn texts_with_numbers() {
-        assert_eq!(insufficient_capacity(1, 4), "insufficient capacity: 1/4 reservation slots could be placed");
-        assert_eq!(insufficient_cores(10, 64), "insufficient CPU cores: 10 available, 64 requested");
-        assert_eq!(waiting_for_slots("eu-2"), "waiting for slots in cluster eu-2");
     }
 }

@@ -130,7 +130,8 @@ fn u37_an_unknown_group_without_capacity_is_refused_while_the_groups_are_readabl
     let unreadable = Facts { groups: Err("no".to_owned()), ..facts.clone() };
     let outdated = Facts { outdated: Some("no".to_owned()), ..facts.clone() };
     for facts in [unreadable, outdated] {
-        let waits = matches!(planned(&facts).course, Course::NoCapacity { message: WAITING_FOR_CAPACITY_DATA, .. });
+        let waits =
+            matches!(planned(&facts).course, Course::NoCapacity { message: Message::WaitingForCapacityData, .. });
         assert!(waits);
     }
     facts.capacity = Capacity::Total(Cores::new(100));
