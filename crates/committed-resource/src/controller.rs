@@ -24,6 +24,7 @@ use crate::{
     cores::CoresBook,
     error::Error,
     facts::Facts,
+    hindrance::Hindrance,
     marks::{changed_marks, mark},
     metrics::CommitmentMetrics,
     object::Origin,
@@ -156,7 +157,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             Err(error) if error.is_stale() => Err(error),
             Err(error) => {
                 let after = self.reader().facts(&key, &object);
-                self.report(&key, &object, &after, &Decided::hindered(error.to_string())).await?;
+                self.report(&key, &object, &after, &Decided::hindered(Hindrance::Failed(error.to_string()))).await?;
                 Err(error)
             }
         }
@@ -171,7 +172,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             Ok(decided) => self.counted(key, decided),
             Err(error) => {
                 let retry = matches!(error, SchedulerError::InDoubt { .. });
-                let hindered = Decided::hindered(error.with_advice());
+                let hindered = Decided::hindered(Hindrance::Scheduler(error.clone()));
                 let outcome = if retry { Err(error.into()) } else { Ok(()) };
                 return Ok(Acted { decided: hindered, untouched: None, outcome });
             }

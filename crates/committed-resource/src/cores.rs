@@ -17,6 +17,7 @@ use serde_json::Value;
 use tracing::warn;
 
 use crate::{
+    hindrance::Hindrance,
     ledger::{Claim, Ledger, Place, Verdict},
     served::served_instead,
     watches::waiting_for_cores,
@@ -36,7 +37,7 @@ pub enum Capacity {
     /// The object of this name has no total of cores yet.
     NoCores(String),
     /// Nobody can say at the moment, and why.
-    Unknown(String),
+    Unknown(Hindrance),
 }
 
 /// Counts and gives out cores.
@@ -84,7 +85,7 @@ impl CoresBook {
             Ok(Some(entry)) => match facts::total_cores(&entry.object) {
                 Ok(Some(total)) => Capacity::Total(total),
                 Ok(None) => Capacity::NoCores(entry.key.name.to_string()),
-                Err(why) => Capacity::Unknown(format!("FlavorGroupCapacity {}: {why}", entry.key.name)),
+                Err(error) => Capacity::Unknown(Hindrance::NoTotal { name: entry.key.name.to_string(), error }),
             },
         }
     }
@@ -124,14 +125,14 @@ impl CoresBook {
     }
 
     /// The first object by name, then by cluster (document 20 section 19 no. 10 f).
-    fn object(&self, place: &Place, cluster: &ClusterName) -> Result<Option<Entry<FlavorGroupCapacity>>, String> {
+    fn object(&self, place: &Place, cluster: &ClusterName) -> Result<Option<Entry<FlavorGroupCapacity>>, Hindrance> {
         let zone = Some(place.zone.as_str());
-        let serving = self.routes.target::<FlavorGroupCapacity>(zone).map_err(|error| error.to_string())?;
-        self.capacities.followed(&serving).map_err(|partial| partial.to_string())?;
-        self.commitments.followed(cluster).map_err(|partial| partial.to_string())?;
+        let serving = self.routes.target::<FlavorGroupCapacity>(zone)?;
+        self.capacities.followed(&serving)?;
+        self.commitments.followed(cluster)?;
         if let Some(one) = self.capacities.malformed().iter().find(|one| may_be_about(one, place)) {
-            let advice = "cannot be read, correct or delete it";
-            return Err(format!("FlavorGroupCapacity {} {advice}: {}", one.key.name, one.error));
+            let (name, error) = (one.key.name.to_string(), one.error.to_string());
+            return Err(Hindrance::UnreadableCapacity { name, error });
         }
         let mut found = self.capacities.select(&CAPACITY_BY_PLACE, &place.indexed());
         found.sort_by(|a, b| (&a.key.name, &a.key.cluster).cmp(&(&b.key.name, &b.key.cluster)));

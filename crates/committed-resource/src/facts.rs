@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use berth_cluster::{Frozen, ObjectKey, Whole};
+use berth_cluster::{FlavorGroupsError, Frozen, ObjectKey, Partial, RouteError, Whole};
 use berth_core::{
     ClusterName, HostName, Resources, SlotName,
     commitment::{Spec, State},
@@ -20,7 +20,7 @@ use berth_crds::{CommitmentState, Reservation, conditions::commitment::Reason};
 use berth_scheduler::Shortage;
 use jiff::Timestamp;
 
-use crate::cores::Capacity;
+use crate::{cores::Capacity, hindrance::UnreadableHost};
 
 /// A commitment and the world around it, as far as its slots depend on it.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub struct Facts {
     /// The cluster of its zone, when that is another one (D1).
     pub belongs_to: Option<ClusterName>,
     /// Why nobody knows what commitments there are in that cluster, if so: one of them may be served in its place.
-    pub belongs_unread: Option<String>,
+    pub belongs_unread: Option<Partial>,
     /// `metadata.generation`.
     pub generation: i64,
     /// `metadata.creationTimestamp`: the rank among commitments that wait for room (U43).
@@ -54,17 +54,17 @@ pub struct Facts {
     /// What each cluster holds of it.
     pub holdings: BTreeMap<ClusterName, Holding>,
     /// Where the slots of the wanted spec belong, or why nobody can say.
-    pub site: Result<Site, String>,
+    pub site: Result<Site, RouteError>,
     /// The same for the accepted spec.
-    pub accepted_site: Result<Site, String>,
+    pub accepted_site: Result<Site, RouteError>,
     /// Clusters that a person has given up: what they may hold does not keep the commitment (D1).
     pub forgotten: BTreeSet<ClusterName>,
     /// Which names of slots are taken by other objects (U54).
     pub taken: Taken,
     /// The flavor groups, or why they cannot be read.
-    pub groups: Result<Arc<FlavorGroups>, String>,
+    pub groups: Result<Arc<FlavorGroups>, FlavorGroupsError>,
     /// Why the newest flavor groups cannot be read, while older ones count: then an unknown group proves nothing.
-    pub outdated: Option<String>,
+    pub outdated: Option<FlavorGroupsError>,
     /// Free room on the hosts of slots that are smaller than their flavor (U41).
     pub room: BTreeMap<HostName, Resources>,
     /// Why the first of its slots in the waiting list of the scheduler found no host.
@@ -88,7 +88,7 @@ pub struct Holding {
     /// The slots with its UUID.
     pub slots: Vec<Slot>,
     /// Proof that there are no others, or why there may be: then no slot is created, sized or deleted there (U47).
-    pub read: Result<Whole<Reservation>, String>,
+    pub read: Result<Whole<Reservation>, Partial>,
     /// Another object of that cluster has the same UUID: the slots are left to whoever sorts that out (U14).
     pub shared: bool,
 }
@@ -99,9 +99,9 @@ pub struct Site {
     /// The cluster of its Reservations.
     pub cluster: ClusterName,
     /// Why its hosts are not followed, if so: then no slot is placed.
-    pub hosts_unknown: Option<String>,
+    pub hosts_unknown: Option<Partial>,
     /// A Hypervisor that cannot be read, and why: then a lack of room proves nothing (U37).
-    pub host_unreadable: Option<String>,
+    pub host_unreadable: Option<UnreadableHost>,
 }
 
 /// Tells whether a Reservation of that name exists.
@@ -142,13 +142,13 @@ impl Facts {
     }
 
     /// The clusters of which nobody knows whether they hold slots, and why. One that was given up does not count.
-    pub fn unreadable(&self) -> impl Iterator<Item = (&ClusterName, &str)> {
+    pub fn unreadable(&self) -> impl Iterator<Item = (&ClusterName, &Partial)> {
         let held = self.holdings.iter().filter_map(|(cluster, holding)| Some((cluster, holding.read.as_ref().err()?)));
-        held.filter(|(cluster, _)| !self.forgotten.contains(*cluster)).map(|(cluster, why)| (cluster, why.as_str()))
+        held.filter(|(cluster, _)| !self.forgotten.contains(*cluster))
     }
 
     /// A Hypervisor of the wanted zone's cluster that cannot be read.
-    pub fn host_unreadable(&self) -> Option<&String> {
+    pub fn host_unreadable(&self) -> Option<&UnreadableHost> {
         self.site.as_ref().ok()?.host_unreadable.as_ref()
     }
 
@@ -179,7 +179,7 @@ impl Facts {
     }
 
     /// Why nobody knows whether it still is the duplicate that it was said to be, if so.
-    pub fn may_be_duplicate(&self) -> Option<&String> {
+    pub fn may_be_duplicate(&self) -> Option<&Partial> {
         self.belongs_unread
             .as_ref()
             .filter(|_| self.verdict().is_some_and(|said| said.reason == Some(Reason::DuplicateUuid)))

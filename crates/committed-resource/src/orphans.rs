@@ -105,17 +105,11 @@ impl OrphanController {
     }
 
     fn facts(&self, key: &ObjectKey, object: &Reservation) -> Facts {
-        let is_orphan = is_orphan(object, &self.parts.commitments);
         let leaving = object.metadata.deletion_timestamp.is_some();
         Facts {
             is_ours: is_marked(object) && !leaving,
-            is_orphan,
             untouchable: self.parts.freezer.slot(object).is_some() || self.store().in_doubt(key),
-            missing: if is_orphan {
-                self.missing(key).map_err(|partial| partial.to_string())
-            } else {
-                Err(String::new())
-            },
+            missing: is_orphan(object, &self.parts.commitments).then(|| self.missing(key)),
         }
     }
 

@@ -3,7 +3,7 @@
 //! `plan` is a function of facts. `decide` is the only step that touches the capacity view: it asks for room for the
 //! whole plan at once (D13) and plans again when a slot cannot be restored on its host (U41).
 
-use berth_cluster::{Frozen, ObjectKey, Stopped, Whole};
+use berth_cluster::{Frozen, ObjectKey, RouteError, Stopped, Whole};
 use berth_core::{
     ClusterName, GroupName, HostName, SlotKey, SlotName, Zone,
     commitment::{Phase, ResourceType, Spec, State},
@@ -17,6 +17,7 @@ use jiff::Timestamp;
 
 use crate::{
     facts::{Facts, Holding, Site},
+    hindrance::Hindrance,
     ledger::{Claim, Verdict},
     pace::Paced,
 };
@@ -81,11 +82,11 @@ pub enum Course {
         limit: Option<(GroupName, Zone)>,
     },
     /// What there is cannot be read completely; nothing is done, and what was said before stands.
-    Unreadable(String),
+    Unreadable(Hindrance),
     /// It would disturb too many slots that nobody wished to be disturbed; nothing is done (D14).
     Braked(Stopped),
     /// Something is missing and cannot be had at the moment; nothing is done.
-    Hindered(String),
+    Hindered(Hindrance),
     /// What was said about this generation stands.
     Settled,
     /// Cores: accepted if they are left.
@@ -162,7 +163,7 @@ pub fn plan(facts: &Facts, limits: Limits, now: Timestamp) -> Plan {
         return Plan::idle(Course::Duplicate(served.key.clone()));
     }
     if let Some(why) = facts.may_be_duplicate() {
-        return Plan::idle(Course::Unreadable(why.clone()));
+        return Plan::idle(Course::Unreadable(why.clone().into()));
     }
     match facts.was_over().map_or_else(|| facts.spec.phase(now), Phase::Over) {
         Phase::Planned => nothing(facts, Course::Planned),
@@ -219,7 +220,7 @@ fn deletion(facts: &Facts) -> Plan {
 fn nothing(facts: &Facts, course: Course) -> Plan {
     let unreadable = facts.holdings.values().find(|holding| holding.read.is_err() && !holding.slots.is_empty());
     let why = unreadable.and_then(|holding| holding.read.as_ref().err());
-    let course = why.map_or(course, |why| Course::Unreadable(why.clone()));
+    let course = why.map_or(course, |why| Course::Unreadable(why.clone().into()));
     Plan { leave: leave_own(facts), ..Plan::idle(course) }
 }
 
@@ -309,16 +310,16 @@ struct PlaceOf<'a> {
     whole: &'a Whole<Reservation>,
 }
 
-fn place_of<'a>(facts: &'a Facts, site: &'a Result<Site, String>) -> Result<PlaceOf<'a>, Course> {
-    let site = site.as_ref().map_err(|why| Course::Hindered(why.clone()))?;
-    let unwatched = || Course::Unreadable(format!("the Reservations of cluster {} are not watched", site.cluster));
+fn place_of<'a>(facts: &'a Facts, site: &'a Result<Site, RouteError>) -> Result<PlaceOf<'a>, Course> {
+    let site = site.as_ref().map_err(|why| Course::Hindered(why.clone().into()))?;
+    let unwatched = || Course::Unreadable(Hindrance::Unwatched(site.cluster.clone()));
     let holding = facts.holdings.get(&site.cluster).ok_or_else(unwatched)?;
-    let whole = holding.read.as_ref().map_err(|why| Course::Unreadable(why.clone()))?;
+    let whole = holding.read.as_ref().map_err(|why| Course::Unreadable(why.clone().into()))?;
     Ok(PlaceOf { site, slots: &holding.slots, whole })
 }
 
 enum NoPlan {
-    Hindered(String),
+    Hindered(Hindrance),
     Refused(PlanError),
 }
 
@@ -338,10 +339,10 @@ fn slots(
     let taken = &*facts.taken.0;
     let world = World { groups, slots: place.slots, room: &facts.room, taken: &|name| taken(name), max_new_slots };
     match (planner::plan(&target, &world), unreadable, &place.site.hosts_unknown) {
-        (Ok(slots), _, Some(why)) if needs_hosts(&slots) => Err(NoPlan::Hindered(why.clone())),
+        (Ok(slots), _, Some(why)) if needs_hosts(&slots) => Err(NoPlan::Hindered(why.clone().into())),
         (Ok(slots), _, _) => Ok((target, slots)),
         (Err(PlanError::GroupNotFound { .. } | PlanError::GroupWithoutFlavors(_)), Some(why), _) => {
-            Err(NoPlan::Hindered(format!("flavor knowledge not ready: {why}")))
+            Err(NoPlan::Hindered(why.clone().into()))
         }
         (Err(error), _, _) => Err(NoPlan::Refused(error)),
     }
@@ -458,7 +459,7 @@ impl Decided {
     }
 
     /// Nothing can be done now.
-    pub fn hindered(why: String) -> Self {
+    pub fn hindered(why: Hindrance) -> Self {
         Self::idle(Course::Hindered(why))
     }
 

@@ -6,7 +6,8 @@ use std::{
 };
 
 use berth_cluster::{
-    Entry, FlavorGroupsCache, Freezer, Malformed, ObjectKey, Routes, Store, Whole, indexes::RESERVATION_BY_COMMITMENT,
+    Entry, FlavorGroupsCache, Freezer, Malformed, ObjectKey, Partial, RouteError, Routes, Store, Whole,
+    indexes::RESERVATION_BY_COMMITMENT,
 };
 use berth_core::{
     ClusterName, HostName, Resources, SlotKey, SlotName, Zone,
@@ -27,6 +28,7 @@ use kube::ResourceExt;
 use crate::{
     cores::{Capacity, CoresBook},
     facts::{Facts, Holding, Ready, Site, Taken},
+    hindrance::UnreadableHost,
     ledger::Place,
     served::{belongs_to, has_finalizer, same_uuid, served_instead},
     slot_key,
@@ -47,12 +49,12 @@ pub(crate) struct Reader<'a, S> {
 impl<S: Scheduler> Reader<'_, S> {
     pub(crate) fn facts(&self, key: &ObjectKey, object: &CommittedResource) -> Facts {
         let known = self.flavor_groups.get();
-        let outdated = known.as_ref().ok().and_then(|known| Some(known.outdated.as_ref()?.error.to_string()));
-        let groups = known.map(|known| known.groups).map_err(|error| error.to_string());
+        let outdated = known.as_ref().ok().and_then(|known| Some(known.outdated.as_ref()?.error.clone()));
+        let groups = known.map(|known| known.groups);
         let (spec, accepted) = (facts::spec(object), facts::accepted_spec(object));
         let holdings = self.holdings(key, object);
         let (site, belongs_to) = (self.site(&spec.zone), belongs_to(self.routes, key, object));
-        let unread = |cluster| self.commitments.followed(cluster).err().map(|partial| partial.to_string());
+        let unread = |cluster| self.commitments.followed(cluster).err();
         Facts {
             name: object.name_any(),
             frozen: self.freezer.commitment(object),
@@ -116,7 +118,7 @@ impl<S: Scheduler> Reader<'_, S> {
         cluster: &ClusterName,
         key: &ObjectKey,
         object: &CommittedResource,
-    ) -> Result<Whole<Reservation>, String> {
+    ) -> Result<Whole<Reservation>, Partial> {
         let prefix = format!("{}-", key.name);
         let uuid = object.spec.commitment_uuid.as_str();
         let ours = |one: &Malformed| {
@@ -124,11 +126,10 @@ impl<S: Scheduler> Reader<'_, S> {
                 || one.raw["spec"]["committedResourceReservation"]["commitmentUUID"] == uuid
         };
         let complete = self.reservations.complete_for(cluster, ours);
-        let known = complete.map(|complete| complete.whole()).and_then(|whole| {
+        complete.map(|complete| complete.whole()).and_then(|whole| {
             let has_commitments = self.commitments.clusters().contains(cluster);
             if has_commitments { self.commitments.followed(cluster).map(|()| whole) } else { Ok(whole) }
-        });
-        known.map_err(|partial| partial.to_string())
+        })
     }
 
     /// Why the first slot that waits for a host found none.
@@ -139,20 +140,20 @@ impl<S: Scheduler> Reader<'_, S> {
     }
 
     /// Where the slots and the hosts of a zone are.
-    fn site(&self, zone: &Zone) -> Result<Site, String> {
-        let slots = self.routes.target::<Reservation>(Some(zone.as_str())).map_err(|error| error.to_string())?;
-        let hosts = self.routes.target::<Hypervisor>(Some(zone.as_str())).map_err(|error| error.to_string())?;
+    fn site(&self, zone: &Zone) -> Result<Site, RouteError> {
+        let slots = self.routes.target::<Reservation>(Some(zone.as_str()))?;
+        let hosts = self.routes.target::<Hypervisor>(Some(zone.as_str()))?;
         Ok(Site {
             cluster: slots,
-            hosts_unknown: self.hypervisors.followed(&hosts).err().map(|partial| partial.to_string()),
+            hosts_unknown: self.hypervisors.followed(&hosts).err(),
             host_unreadable: self.host_unreadable(&hosts),
         })
     }
 
-    fn host_unreadable(&self, cluster: &ClusterName) -> Option<String> {
+    fn host_unreadable(&self, cluster: &ClusterName) -> Option<UnreadableHost> {
         let malformed = self.hypervisors.malformed();
         let one = malformed.iter().find(|one| one.key.cluster == *cluster)?;
-        Some(format!("Hypervisor {} cannot be read, correct or delete it: {}", one.key.name, one.error))
+        Some(UnreadableHost { name: one.key.name.to_string(), error: one.error.to_string() })
     }
 
     fn room(

@@ -92,9 +92,11 @@ fn says(after: &Facts, decided: &Decided) -> Option<Says> {
         Course::Hindered(_) if after.is_rejected() => None,
         Course::Hindered(why) if after.deleting => {
             let first = after.unreadable().next().map_or(&after.cluster, |(cluster, _)| cluster);
-            Some(still_there(first, Some(why.clone())))
+            Some(still_there(first, Some(why.to_string())))
         }
-        Course::Unreadable(why) | Course::Hindered(why) => Some(Says::no(Reason::Reserving, why.as_str())),
+        Course::Unreadable(why) | Course::Hindered(why) => {
+            Some(Says::no(Reason::Reserving, Message::Other(why.to_string())))
+        }
         Course::Refused { text, retry, .. } => {
             Some(Says::no(if *retry { Reason::Reserving } else { Reason::Rejected }, text.as_str()))
         }
@@ -133,7 +135,7 @@ fn misplaced(after: &Facts, cluster: &ClusterName) -> Says {
 /// What keeps a commitment from going away (D1).
 fn releasing(after: &Facts) -> Option<Says> {
     if let Some((cluster, why)) = after.unreadable().next() {
-        return Some(still_there(cluster, Some(why.to_owned())));
+        return Some(still_there(cluster, Some(why.to_string())));
     }
     let held = |(cluster, holding): (_, &Holding)| {
         let slot = holding.slots.iter().find(|slot| slot.terminating)?;

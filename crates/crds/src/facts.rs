@@ -16,7 +16,7 @@ use jiff::Timestamp;
 
 use crate::{Condition, Quantity, Time, resources};
 
-pub use capacity::total_cores;
+pub use capacity::{NoTotal, total_cores};
 pub use commitment::{accepted_spec, spec, spec_of};
 pub use host::host;
 pub use reservation::reservation;

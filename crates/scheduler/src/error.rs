@@ -4,6 +4,8 @@
 use berth_core::{DomainId, HostName, SlotKey};
 use thiserror::Error;
 
+use crate::StepFault;
+
 /// Every error of this crate.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SchedulerError {
@@ -29,7 +31,7 @@ pub enum SchedulerError {
         /// The step.
         step: &'static str,
         /// Why.
-        reason: String,
+        reason: StepFault,
     },
     /// A step of a pipeline is configured wrongly (document 60 sections 3.1 and 7), or listed twice (B19).
     #[error("{0}")]

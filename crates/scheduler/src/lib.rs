@@ -59,4 +59,5 @@ pub use scheduler::{EnqueueSlots, Scheduler};
 pub use service::Hindrance;
 pub use shortage::{FilterName, Shortage};
 pub use slot::{Pin, Placed, Placement, Rank, SlotRequest, Verdict, WholeRequest};
+pub use steps::{LoadFault, StepFault};
 pub use trace::StepTrace;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-const PREFIX: &str = "failed to unmarshal parameters: ";
+use crate::steps::StepFault;
 
 /// One parameter: a key and exactly one value.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,20 +43,19 @@ impl Param {
 }
 
 /// Reads the parameters of a step; no parameters at all are always well-formed.
-pub(crate) fn decode<T: DeserializeOwned + Default>(params: &[Param]) -> Result<T, String> {
+pub(crate) fn decode<T: DeserializeOwned + Default>(params: &[Param]) -> Result<T, StepFault> {
     if params.is_empty() {
         return Ok(T::default());
     }
     let mut flat = Map::new();
     for param in params {
         let key = &param.key;
-        let value = param.value().ok_or_else(|| format!("{PREFIX}parameter {key} must have exactly one value set"))?;
+        let value = param.value().ok_or_else(|| StepFault::NotOneValue(key.clone()))?;
         if flat.insert(key.clone(), value).is_some() {
-            return Err(format!("{PREFIX}duplicate parameter key: {key}"));
+            return Err(StepFault::RepeatedParameter(key.clone()));
         }
     }
-    serde_json::from_value(Value::Object(flat))
-        .map_err(|error| format!("{PREFIX}failed to decode parameters into struct: {error}"))
+    serde_json::from_value(Value::Object(flat)).map_err(|error| StepFault::Undecodable(error.to_string()))
 }
 
 /// The parameters of a step that has none.
@@ -98,7 +97,8 @@ mod tests {
             (vec![wrong], "failed to decode parameters into struct: invalid type: boolean `true`"),
         ] {
             let error = decode::<Some>(&params).unwrap_err();
-            assert!(error.starts_with(&format!("{PREFIX}{text}")), "{error}");
+            let error = error.to_string();
+            assert!(error.starts_with(&format!("failed to unmarshal parameters: {text}")), "{error}");
         }
     }
 }

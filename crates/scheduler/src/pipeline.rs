@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    SchedulerError,
+    LoadFault, SchedulerError,
     params::Param,
     shipped,
     steps::{Filter, Weigher, filters, weighers},
@@ -76,9 +76,9 @@ pub struct Loaded {
     /// The pipeline, unless a filter has an error: without one of its filters it would let hosts pass.
     pub pipeline: Option<Pipeline>,
     /// Filters that cannot be used, and why. A step that is listed twice counts here (B19).
-    pub filter_errors: Vec<(String, String)>,
+    pub filter_errors: Vec<(String, LoadFault)>,
     /// Weighers that are left out, and why.
-    pub weigher_errors: Vec<(String, String)>,
+    pub weigher_errors: Vec<(String, LoadFault)>,
     /// Steps that are not known and left out, filters first.
     pub unknown: Vec<String>,
 }
@@ -91,7 +91,7 @@ impl Pipeline {
         let (mut filters, mut weighers) = (Vec::new(), Vec::new());
         for step in spec.filters.iter().chain(&spec.weighers) {
             if !names.insert(&step.name) {
-                loaded.filter_errors.push((step.name.clone(), format!("duplicate step {:?}", step.name)));
+                loaded.filter_errors.push((step.name.clone(), LoadFault::Duplicate(step.name.clone())));
             }
         }
         for step in &spec.filters {
@@ -99,7 +99,7 @@ impl Pipeline {
                 None => loaded.unknown.push(step.name.clone()),
                 Some(Ok(filter)) => filters.push(filter),
                 Some(Err(error)) => {
-                    loaded.filter_errors.push((step.name.clone(), format!("failed to initialize filter: {error}")));
+                    loaded.filter_errors.push((step.name.clone(), LoadFault::Filter(error)));
                 }
             }
         }
@@ -108,7 +108,7 @@ impl Pipeline {
                 None => loaded.unknown.push(step.name.clone()),
                 Some(Ok(weigher)) => weighers.push((weigher, step.multiplier)),
                 Some(Err(error)) => {
-                    loaded.weigher_errors.push((step.name.clone(), format!("failed to initialize weigher: {error}")));
+                    loaded.weigher_errors.push((step.name.clone(), LoadFault::Weigher(error)));
                 }
             }
         }
@@ -170,6 +170,7 @@ impl Pipelines {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::StepFault;
 
     fn spec(filters: &[&str], weighers: &[&str]) -> PipelineSpec {
         let steps = |names: &[&str]| names.iter().map(|name| StepSpec::new(name)).collect();
@@ -182,10 +183,7 @@ mod tests {
         assert!(loaded.pipeline.is_none());
         assert_eq!(
             loaded.filter_errors,
-            [(
-                "filter_external_customer".to_owned(),
-                "failed to initialize filter: don't configure this step without domainNamePrefixes".to_owned()
-            )]
+            [("filter_external_customer".to_owned(), LoadFault::Filter(StepFault::NoDomainNamePrefixes))]
         );
     }
 
@@ -195,7 +193,7 @@ mod tests {
         assert_eq!(loaded.pipeline.unwrap().steps().collect::<Vec<_>>(), ["filter_correct_az"]);
         assert_eq!(loaded.unknown, ["filter_foo", "vmware_binpack"]);
         assert_eq!(loaded.weigher_errors.len(), 1);
-        let error = &loaded.weigher_errors[0].1;
+        let error = loaded.weigher_errors[0].1.to_string();
         assert_eq!(error, "failed to initialize weigher: at least one resource weight must be specified");
     }
 
@@ -204,7 +202,7 @@ mod tests {
         let twice = ["kvm_instance_group_soft_affinity", "kvm_instance_group_soft_affinity"];
         let loaded = Pipeline::load(&spec(&[], &twice));
         assert!(loaded.pipeline.is_none());
-        assert_eq!(loaded.filter_errors[0].1, "duplicate step \"kvm_instance_group_soft_affinity\"");
+        assert_eq!(loaded.filter_errors[0].1.to_string(), "duplicate step \"kvm_instance_group_soft_affinity\"");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::CommittedResourceController;
 use crate::{
     braking::unless_stopped,
     facts::Facts,
+    hindrance::Hindrance,
     plan::Decided,
     status::{Delays, Report, report, status},
 };
@@ -44,7 +45,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         let mut facts = self.reader().facts(key, &object);
         let decided = match self.decide(&mut facts, &self.request_id(&object)).await {
             Ok(decided) => self.counted(key, decided),
-            Err(error) => Decided::hindered(error.with_advice()),
+            Err(error) => Decided::hindered(Hindrance::Scheduler(error)),
         };
         // Its window begins empty here: what others have disturbed only the operator knows, and the mark on the object.
         let decided = unless_stopped(key, &facts, decided, &self.brake);

@@ -18,7 +18,7 @@ use super::*;
 use crate::{
     plan::{
         Course, Limits, plan,
-        tests::{facts as facts_of, now},
+        tests::{facts as facts_of, no_groups, now},
     },
     status::{Delays, report},
 };
@@ -90,11 +90,11 @@ fn told(book: &Arc<CoresBook>, amount: &str, allow_rejection: bool) -> (Reason, 
     facts.spec.resource = berth_core::commitment::ResourceType::Cores;
     facts.spec.allow_rejection = allow_rejection;
     (facts.spec.group, facts.spec.zone) = (testing::GROUP.into(), testing::ZONE.into());
-    facts.groups = Err("not there".to_owned());
+    facts.groups = Err(no_groups());
     facts.capacity = book.capacity(&here(), &home());
     let plan = plan(&facts, Limits::default(), now());
     assert_eq!((plan.slots.is_empty(), plan.finalizer), (true, crate::plan::Finalizer::Leave), "it never has slots");
-    let mut decided = crate::plan::Decided::hindered(String::new());
+    let mut decided = crate::plan::Decided::hindered(no_groups().into());
     let own = key("own");
     let _looking = book.looking(&own);
     if let Course::Count(claim) = &plan.course {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use berth_cluster::Whole;
+use berth_cluster::{Partial, Whole};
 use berth_crds::Reservation;
 
 /// A slot, as far as its being an orphan is concerned.
@@ -10,12 +10,11 @@ use berth_crds::Reservation;
 pub struct Facts {
     /// We made it, and nobody has deleted it yet.
     pub is_ours: bool,
-    /// No commitment that we know has its UUID.
-    pub is_orphan: bool,
     /// It must not be touched now: it is frozen (U57), or the outcome of a write to it is unknown.
     pub untouchable: bool,
-    /// For how long no cluster has had its commitment, with the proof that everything was read; or what was not.
-    pub missing: Result<(Duration, Whole<Reservation>), String>,
+    /// When no commitment that we know has its UUID: for how long no cluster has had one, with the proof that everything was
+    /// read; or what was not.
+    pub missing: Option<Result<(Duration, Whole<Reservation>), Partial>>,
 }
 
 /// How long to wait.
@@ -40,10 +39,8 @@ pub enum Course {
 
 /// Plans a look.
 pub fn plan(facts: &Facts, delays: Delays) -> Course {
-    if !facts.is_orphan || !facts.is_ours {
-        return Course::Leave;
-    }
-    match &facts.missing {
+    let Some(missing) = facts.missing.as_ref().filter(|_| facts.is_ours) else { return Course::Leave };
+    match missing {
         _ if facts.untouchable => Course::Wait(delays.retry),
         Err(_) => Course::Wait(delays.retry),
         Ok((time, whole)) if *time >= delays.grace => Course::Delete(whole.clone()),
@@ -61,8 +58,8 @@ mod tests {
     const DELAYS: Delays = Delays { grace: Duration::from_secs(900), retry: Duration::from_secs(60) };
 
     fn orphan(seconds: u64) -> Facts {
-        let missing = Ok((Duration::from_secs(seconds), whole(&ClusterName::home())));
-        Facts { is_ours: true, is_orphan: true, untouchable: false, missing }
+        let missing = Some(Ok((Duration::from_secs(seconds), whole(&ClusterName::home()))));
+        Facts { is_ours: true, untouchable: false, missing }
     }
 
     #[test]
@@ -73,14 +70,15 @@ mod tests {
 
     #[test]
     fn u49_whoever_has_a_commitment_or_was_made_by_others_stays() {
-        assert_eq!(plan(&Facts { is_orphan: false, ..orphan(900) }, DELAYS), Course::Leave);
+        assert_eq!(plan(&Facts { missing: None, ..orphan(900) }, DELAYS), Course::Leave);
         assert_eq!(plan(&Facts { is_ours: false, ..orphan(900) }, DELAYS), Course::Leave);
     }
 
     #[test]
     fn u49_nothing_is_deleted_on_a_partial_read_while_frozen_or_in_doubt() {
         let wait = Course::Wait(DELAYS.retry);
-        assert_eq!(plan(&Facts { missing: Err("remote is away".to_owned()), ..orphan(900) }, DELAYS), wait);
+        let partial = Partial { kind: "Reservation".to_owned(), cluster: "b".into(), object: None, why: String::new() };
+        assert_eq!(plan(&Facts { missing: Some(Err(partial)), ..orphan(900) }, DELAYS), wait);
         assert_eq!(plan(&Facts { untouchable: true, ..orphan(900) }, DELAYS), wait);
     }
 }

@@ -48,7 +48,7 @@ fn u14_whose_the_slots_of_a_cluster_are_is_known_only_with_its_commitments() {
     failing(&known, &remote(), Some("we may not list them"));
     let text = "CommittedResource objects of cluster remote are not completely known: its watch fails: we may not \
                 list them";
-    assert_eq!(held_in_remote(&known).read.unwrap_err(), text);
+    assert_eq!(held_in_remote(&known).read.unwrap_err().to_string(), text);
 }
 
 #[test]

@@ -10,9 +10,10 @@ use serde_json::json;
 use super::*;
 use crate::{
     facts::{Served, Site},
+    hindrance::UnreadableHost,
     plan::{
         Course,
-        tests::{Room, decided, facts, now, said, site, slot, unread},
+        tests::{Room, decided, facts, no_groups, now, partial, said, site, slot, unread},
     },
 };
 
@@ -134,11 +135,14 @@ fn a_zone_without_hosts_says_what_to_change() {
 
 #[test]
 fn a_known_lack_is_said_also_of_what_was_accepted() {
-    let hindered = Decided::hindered("flavor knowledge not ready: x".to_owned());
+    let hindered = Decided::hindered(no_groups().into());
     for ready in [None, Some(said(ConditionStatus::True, Reason::Accepted, "", 0))] {
         let after = Facts { ready, ..facts("60Gi", vec![]) };
         let says = told(&reported(&after, &hindered));
-        assert_eq!(says, (false, Reason::Reserving, "flavor knowledge not ready: x".to_owned()));
+        assert_eq!(
+            says,
+            (false, Reason::Reserving, "flavor knowledge not ready: flavor groups knowledge is not ready".to_owned())
+        );
     }
 }
 
@@ -146,7 +150,7 @@ fn a_known_lack_is_said_also_of_what_was_accepted() {
 fn a_partial_read_leaves_a_verdict_alone() {
     let mut after = unread(facts("60Gi", vec![]), "home", "its watch fails");
     let decided = decided(&mut after, &Room::of(0));
-    assert_eq!(told(&reported(&after, &decided)).2, "its watch fails");
+    assert!(told(&reported(&after, &decided)).2.ends_with(": its watch fails"));
     after.ready = Some(said(ConditionStatus::True, Reason::Accepted, "", 0));
     let report = reported(&after, &decided);
     assert_eq!((report.says, report.again), (None, Some(DELAYS.retry)));
@@ -156,7 +160,7 @@ fn a_partial_read_leaves_a_verdict_alone() {
 fn u37_a_lack_of_room_beside_an_unreadable_host_does_not_reject() {
     let mut before = facts("60Gi", vec![]);
     before.spec.allow_rejection = true;
-    let host_unreadable = Some("Hypervisor node-7 cannot be read, correct or delete it: x".to_owned());
+    let host_unreadable = Some(UnreadableHost { name: "node-7".to_owned(), error: "x".to_owned() });
     before.site = Ok(Site { host_unreadable, ..site("home") });
     let decided = decided(&mut before, &Room::of(0));
     assert!(decided.is_refused(&before), "nothing is created");
@@ -192,7 +196,7 @@ fn d1_a_deletion_that_waits_for_a_cluster_is_looked_at_again() {
     let report = reported(&before, &decided);
     assert_eq!(
         told(&report),
-        (false, Reason::Releasing, "waiting for slots in cluster remote: its watch fails".to_owned())
+        (false, Reason::Releasing, format!("waiting for slots in cluster remote: {}", partial("its watch fails")))
     );
     assert_eq!(report.again, Some(DELAYS.retry));
 }

@@ -1,18 +1,22 @@
 //! What a FlavorGroupCapacity says about cores.
 
 use berth_core::{Cores, Quantity};
+use thiserror::Error;
 
 use crate::{FlavorGroupCapacity, resources};
 
+/// What stands for a number of cores and is none.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("status.totalCapacity.cores is {0:?}, it must be a number of cores, 0 or more")]
+pub struct NoTotal(pub String);
+
 /// Cores of the empty data centre (document 20 section 13), rounded down (U20); none when nobody has measured them yet. A
-/// total that makes no sense is an error in words: nothing may be concluded from it.
-pub fn total_cores(object: &FlavorGroupCapacity) -> Result<Option<Cores>, String> {
+/// total that makes no sense is an error: nothing may be concluded from it.
+pub fn total_cores(object: &FlavorGroupCapacity) -> Result<Option<Cores>, NoTotal> {
     let status = object.status.as_ref();
     let Some(text) = status.and_then(|status| status.total_capacity.get(resources::CORES)) else { return Ok(None) };
     let total = Quantity::parse(text.as_str()).ok().filter(|total| !total.is_negative());
-    let total = total.ok_or_else(|| {
-        format!("status.totalCapacity.cores is {:?}, it must be a number of cores, 0 or more", text.as_str())
-    })?;
+    let total = total.ok_or_else(|| NoTotal(text.as_str().to_owned()))?;
     Ok(Some(Cores::new(total.round_down())))
 }
 
@@ -20,7 +24,7 @@ pub fn total_cores(object: &FlavorGroupCapacity) -> Result<Option<Cores>, String
 mod tests {
     use super::*;
 
-    fn of(text: Option<&str>) -> Result<Option<Cores>, String> {
+    fn of(text: Option<&str>) -> Result<Option<Cores>, NoTotal> {
         let mut object = FlavorGroupCapacity::default();
         let map = &mut object.status.get_or_insert_default().total_capacity;
         map.extend(text.map(|text| (resources::CORES.to_owned(), text.into())));
@@ -37,7 +41,7 @@ mod tests {
     #[test]
     fn a_total_that_makes_no_sense_is_named() {
         for text in ["-5", "many"] {
-            let why = of(Some(text)).unwrap_err();
+            let why = of(Some(text)).unwrap_err().to_string();
             assert!(why.contains(text) && why.contains("status.totalCapacity.cores"), "{why}");
         }
     }

@@ -111,7 +111,7 @@ fn document_60_section_3_9_which_runs_are_remembered() {
     assert_eq!(of(SchedulerError::Pipeline("p".to_owned())), None);
     assert_eq!(of(SchedulerError::Inference("flavor")), None);
     assert_eq!(of(SchedulerError::NoHypervisorType("{}".to_owned())), None);
-    let step = SchedulerError::Step { step: "filter_has_enough_capacity", reason: "flavor has 0 vcpus".to_owned() };
+    let step = SchedulerError::Step { step: "filter_has_enough_capacity", reason: berth_scheduler::StepFault::NoVcpus };
     let text = "filter_has_enough_capacity failed: flavor has 0 vcpus";
     let failed = of(step.clone()).unwrap();
     assert_eq!(failed.verdict, Verdict::Failed(text.to_owned()));

@@ -8,7 +8,7 @@ use berth_crds::{
     labels,
     pipeline::{self, PipelineType},
 };
-use berth_scheduler::Pipeline;
+use berth_scheduler::{LoadFault, Pipeline};
 use kube::ResourceExt;
 use serde_json::Value;
 
@@ -92,10 +92,10 @@ fn load(object: &pipeline::Pipeline) -> (Option<Pipeline>, Report) {
 }
 
 /// One reason for each step.
-fn first(errors: Vec<(String, String)>) -> BTreeMap<String, String> {
+fn first(errors: Vec<(String, LoadFault)>) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for (name, error) in errors {
-        all.entry(name).or_insert(error);
+        all.entry(name).or_insert_with(|| error.to_string());
     }
     all
 }

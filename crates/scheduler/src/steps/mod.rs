@@ -1,5 +1,6 @@
 //! The steps of a pipeline: filters take hosts out of the field, weighers say how good those are that are left.
 
+mod fault;
 pub(crate) mod filters;
 pub(crate) mod question;
 mod scores;
@@ -7,6 +8,7 @@ pub(crate) mod weighers;
 
 use std::fmt;
 
+pub use fault::{LoadFault, StepFault};
 pub(crate) use scores::Scores;
 
 use crate::{FilterName, field::Field, run::Run, survivors::Survivors};
@@ -16,7 +18,7 @@ pub(crate) trait Filter: fmt::Debug + Send + Sync {
     fn name(&self) -> FilterName;
 
     /// Takes hosts out of the field, or says why it cannot do its work (document 60 B2).
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String>;
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault>;
 }
 
 /// What a filter did in one run.

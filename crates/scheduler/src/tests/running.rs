@@ -6,7 +6,7 @@ use crate::{
     field::Field,
     run::Run,
     shipped,
-    steps::{Effect, Filter, Scores, Weigher},
+    steps::{Effect, Filter, Scores, StepFault, Weigher},
     survivors::Survivors,
 };
 
@@ -19,8 +19,9 @@ impl Filter for Keeps {
         FilterName { step: self.0, short: self.0 }
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
-        let names: Vec<HostName> = self.1.ok_or("no data")?.iter().map(|name| (*name).into()).collect();
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
+        let names: Vec<HostName> =
+            self.1.ok_or(StepFault::Made("no data"))?.iter().map(|name| (*name).into()).collect();
         field.keep_named(run, &names.iter());
         Ok(Effect::Done)
     }

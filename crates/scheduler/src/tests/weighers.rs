@@ -227,7 +227,7 @@ fn b14_reservations_count_as_used_only_when_asked() {
 fn document_60_section_7_parameter_texts() {
     let load = |step: StepSpec| {
         let spec = PipelineSpec { weighers: vec![step], ..PipelineSpec::default() };
-        Pipeline::load(&spec).weigher_errors.remove(0).1
+        Pipeline::load(&spec).weigher_errors.remove(0).1.to_string()
     };
     let float = |key: &str, value| Param { key: key.to_owned(), float_value: Some(value), ..Param::default() };
     let consolidation = |total, penalty| {

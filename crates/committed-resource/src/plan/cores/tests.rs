@@ -10,7 +10,7 @@ use berth_crds::{CommitmentState, conditions::commitment::Reason};
 use super::*;
 use crate::plan::{
     Finalizer, Limits, plan,
-    tests::{facts, now, said, slot},
+    tests::{facts, no_groups, now, said, slot},
 };
 
 /// A commitment that wants so many cores of a hundred.
@@ -62,7 +62,7 @@ fn document_20_section_13_cores_are_counted_and_have_no_slots_and_no_finalizer()
 #[test]
 fn document_20_section_19_no_10d_what_was_accepted_for_the_generation_is_not_asked_again() {
     let facts = accepted(had(wanting("40"), ResourceType::Cores, "40"));
-    for capacity in [Capacity::NoObject, Capacity::Total(Cores::ZERO), Capacity::Unknown(String::new())] {
+    for capacity in [Capacity::NoObject, Capacity::Total(Cores::ZERO), Capacity::Unknown(no_groups().into())] {
         assert_eq!(planned(&Facts { capacity, ..facts.clone() }).course, Course::Settled);
     }
     let somebody_edited = had(facts.clone(), ResourceType::Cores, "8");
@@ -127,8 +127,8 @@ fn u37_an_unknown_group_without_capacity_is_refused_while_the_groups_are_readabl
     assert_eq!(planned(&facts).course, refused(true));
     facts.spec.allow_rejection = true;
     assert_eq!(planned(&facts).course, refused(false));
-    let unreadable = Facts { groups: Err("no".to_owned()), ..facts.clone() };
-    let outdated = Facts { outdated: Some("no".to_owned()), ..facts.clone() };
+    let unreadable = Facts { groups: Err(no_groups()), ..facts.clone() };
+    let outdated = Facts { outdated: Some(no_groups()), ..facts.clone() };
     for facts in [unreadable, outdated] {
         let waits =
             matches!(planned(&facts).course, Course::NoCapacity { message: Message::WaitingForCapacityData, .. });

@@ -30,7 +30,8 @@ fn slots_of_an_accepted_spec_that_makes_no_sense_stay_when_the_wanted_one_is_ref
 
 #[test]
 fn u50_slots_are_protected_also_while_nothing_can_be_planned() {
-    let hindered = Facts { site: Err("no cluster".to_owned()), ..old(Reason::Reserving, None) };
+    let hindered =
+        Facts { site: Err(RouteError::NotConfigured { gvk: String::new() }), ..old(Reason::Reserving, None) };
     let misplaced = Facts { belongs_to: Some("other".into()), ..old(Reason::Accepted, None) };
     for facts in [hindered, misplaced] {
         let plan = plan(&facts, Limits::default(), now());

@@ -86,12 +86,12 @@ fn document_20_section_8_1_what_allow_rejection_means() {
     let no_room = |facts: &mut Facts| facts.spec.amount = spec("150Gi").amount;
     let no_group = |facts: &mut Facts| facts.spec.group = "none".into();
     let invalid = |facts: &mut Facts| facts.spec.uuid = "x".into();
-    let unreadable = |facts: &mut Facts| facts.groups = Err("no".to_owned());
+    let unreadable = |facts: &mut Facts| facts.groups = Err(no_groups());
     let table: [(&str, Change<'_>, [Reason; 2]); 4] = [
         ("insufficient capacity: ", &no_room, [Rejected, Reserving]),
         ("flavor group not found: none", &no_group, [Rejected, Reserving]),
         ("unexpected commitment format", &invalid, [Rejected, Rejected]),
-        ("flavor knowledge not ready: no", &unreadable, [Reserving, Reserving]),
+        ("flavor knowledge not ready: flavor groups knowledge is not ready", &unreadable, [Reserving, Reserving]),
     ];
     for state in [State::Pending, State::Guaranteed, State::Confirmed] {
         for (text, change, reasons) in &table {

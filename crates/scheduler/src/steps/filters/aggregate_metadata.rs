@@ -5,7 +5,7 @@ use crate::{
     FilterName,
     field::Field,
     run::Run,
-    steps::{Effect, Filter},
+    steps::{Effect, Filter, StepFault},
 };
 
 #[derive(Debug)]
@@ -16,7 +16,7 @@ impl Filter for AggregateMetadata {
         super::name("filter_aggregate_metadata", "aggregate metadata")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
         if run.is_for(&super::NOT_A_VM) {
             return Ok(Effect::Skipped);
         }

@@ -4,7 +4,7 @@ use crate::{
     FilterName,
     field::Field,
     run::Run,
-    steps::{Effect, Filter},
+    steps::{Effect, Filter, StepFault},
 };
 
 #[derive(Debug)]
@@ -15,7 +15,7 @@ impl Filter for AllowedProjects {
         super::name("filter_allowed_projects", "allowed projects")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
         let project = &run.request.project;
         if run.is_for(&super::NOT_A_VM) || project.is_empty() {
             return Ok(Effect::Skipped);

@@ -10,7 +10,7 @@ use crate::{
     request::HYPERVISOR_TYPE,
     row::HypervisorType,
     run::{Run, StepEvent},
-    steps::{Effect, Filter},
+    steps::{Effect, Filter, StepFault},
 };
 
 const CPU_ARCH: &str = "capabilities:cpu_arch";
@@ -26,7 +26,7 @@ impl Filter for Capabilities {
         super::name("filter_capabilities", "capabilities")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
         let specs = run.request.flavor.extra_specs.iter();
         let wanted = || specs.clone().filter(|(key, _)| key.starts_with("capabilities:"));
         let uses_operators = wanted().any(|(_, value)| OPERATORS.iter().any(|op| value.contains(op)));

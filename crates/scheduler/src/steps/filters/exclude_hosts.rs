@@ -10,7 +10,7 @@ use crate::{
     field::Field,
     params::{self, Param},
     run::Run,
-    steps::{Effect, Filter},
+    steps::{Effect, Filter, StepFault},
 };
 
 #[derive(Debug, Default, Deserialize)]
@@ -19,7 +19,7 @@ struct ExcludeHosts {
     excluded_hosts: BTreeSet<HostName>,
 }
 
-pub(super) fn load(params: &[Param]) -> Result<Box<dyn Filter>, String> {
+pub(super) fn load(params: &[Param]) -> Result<Box<dyn Filter>, StepFault> {
     Ok(Box::new(params::decode::<ExcludeHosts>(params)?))
 }
 
@@ -28,7 +28,7 @@ impl Filter for ExcludeHosts {
         super::name("filter_exclude_hosts", "excluded hosts")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
         if self.excluded_hosts.is_empty() {
             return Ok(Effect::Skipped);
         }

@@ -9,7 +9,7 @@ use crate::{
     intent::DOMAIN_NAME,
     params::{self, Param},
     run::Run,
-    steps::{Effect, Filter},
+    steps::{Effect, Filter, StepFault},
 };
 
 const EXCLUSIVE: &str = "CUSTOM_EXTERNAL_CUSTOMER_EXCLUSIVE";
@@ -21,10 +21,10 @@ struct ExternalCustomer {
     ignored_domain_names: Vec<String>,
 }
 
-pub(super) fn load(params: &[Param]) -> Result<Box<dyn Filter>, String> {
+pub(super) fn load(params: &[Param]) -> Result<Box<dyn Filter>, StepFault> {
     let filter: ExternalCustomer = params::decode(params)?;
     if filter.domain_name_prefixes.is_empty() {
-        return Err("don't configure this step without domainNamePrefixes".to_owned());
+        return Err(StepFault::NoDomainNamePrefixes);
     }
     Ok(Box::new(filter))
 }
@@ -41,7 +41,7 @@ impl Filter for ExternalCustomer {
         super::name("filter_external_customer", "external customer")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
         let external = run.request.hints.get(DOMAIN_NAME).is_ok_and(|domain| self.is_external(domain));
         if run.is_for(&super::NOT_A_VM) || !external {
             return Ok(Effect::Skipped);

@@ -4,7 +4,7 @@ use crate::{
     FilterName,
     field::Field,
     run::Run,
-    steps::{Effect, Filter},
+    steps::{Effect, Filter, StepFault},
 };
 
 #[derive(Debug)]
@@ -15,7 +15,7 @@ impl Filter for HasAccelerators {
         super::name("filter_has_accelerators", "accelerators")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
         if run.extra_spec("accel:device_profile").is_none() {
             return Ok(Effect::Skipped);
         }

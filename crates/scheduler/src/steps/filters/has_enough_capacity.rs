@@ -10,7 +10,7 @@ use crate::{
     params::{self, Param},
     run::Run,
     steps::{
-        Effect, Filter,
+        Effect, Filter, StepFault,
         question::{self, Extra},
     },
 };
@@ -28,7 +28,7 @@ struct HasEnoughCapacity {
     extra: Extra,
 }
 
-pub(super) fn load(params: &[Param]) -> Result<Box<dyn Filter>, String> {
+pub(super) fn load(params: &[Param]) -> Result<Box<dyn Filter>, StepFault> {
     let Params { lock_reserved, ignore_allocations, ignored_reservation_types } = params::decode(params)?;
     let ignored = ignored_reservation_types.iter().filter_map(|name| ReservationType::parse(name)).collect();
     Ok(Box::new(HasEnoughCapacity { extra: Extra { lock: lock_reserved, empty: ignore_allocations, ignored } }))
@@ -39,13 +39,13 @@ impl Filter for HasEnoughCapacity {
         super::name("filter_has_enough_capacity", "capacity")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
         let size = run.request.size;
         if size.cpu.get() <= 0 {
-            return Err("flavor has 0 vcpus".to_owned());
+            return Err(StepFault::NoVcpus);
         }
         if size.memory.get() <= 0 {
-            return Err("flavor has 0 memory".to_owned());
+            return Err(StepFault::NoMemory);
         }
         let owner = question::owner(run, &self.extra);
         let rooms = run.overlay.rooms(&question::question(run, &self.extra, owner.as_ref()));

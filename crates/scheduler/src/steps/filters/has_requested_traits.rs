@@ -4,7 +4,7 @@ use crate::{
     FilterName,
     field::Field,
     run::Run,
-    steps::{Effect, Filter},
+    steps::{Effect, Filter, StepFault},
 };
 
 #[derive(Debug)]
@@ -15,7 +15,7 @@ impl Filter for HasRequestedTraits {
         super::name("filter_has_requested_traits", "traits")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
         let specs = run.request.flavor.extra_specs.iter();
         let traits = specs.filter_map(|(key, value)| Some((key.strip_prefix("trait:")?, value.as_str())));
         let mut effect = Effect::Skipped;

@@ -4,7 +4,7 @@ use crate::{
     FilterName,
     field::Field,
     run::Run,
-    steps::{Effect, Filter},
+    steps::{Effect, Filter, StepFault},
 };
 
 #[derive(Debug)]
@@ -15,7 +15,7 @@ impl Filter for HostInstructions {
         super::name("filter_host_instructions", "host instructions")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
         let (ignored, forced) = (&run.request.ignore_hosts, &run.request.force_hosts);
         if ignored.is_empty() && forced.is_empty() {
             return Ok(Effect::Skipped);

@@ -4,7 +4,7 @@ use crate::{
     FilterName, Intent,
     field::Field,
     run::{Run, StepEvent},
-    steps::{Effect, Filter},
+    steps::{Effect, Filter, StepFault},
 };
 
 #[derive(Debug)]
@@ -15,7 +15,7 @@ impl Filter for ImageProperties {
         super::name("filter_image_properties", "image")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
         if run.is_for(&super::NOT_A_VM_OR_SLOT) {
             return Ok(Effect::Skipped);
         }

@@ -4,7 +4,7 @@ use crate::{
     FilterName,
     field::Field,
     run::Run,
-    steps::{Effect, Filter},
+    steps::{Effect, Filter, StepFault},
 };
 
 #[derive(Debug)]
@@ -15,7 +15,7 @@ impl Filter for InstanceGroupAffinity {
         super::name("filter_instance_group_affinity", "affinity")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
         let group = run.request.group.as_ref().filter(|group| group.policy == "affinity" && !group.hosts.is_empty());
         match group {
             Some(group) if !run.is_for(&super::NOT_A_VM_OR_SLOT) => {

@@ -7,7 +7,7 @@ use crate::{
     FilterName, InstanceGroup,
     field::Field,
     run::Run,
-    steps::{Effect, Filter},
+    steps::{Effect, Filter, StepFault},
 };
 
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl Filter for InstanceGroupAntiAffinity {
         super::name("filter_instance_group_anti_affinity", "anti-affinity")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
         let group = run.request.group.as_ref();
         let group = group.filter(|group| group.policy == "anti-affinity" && !group.members.is_empty());
         match group {

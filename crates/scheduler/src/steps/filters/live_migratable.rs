@@ -6,7 +6,7 @@ use crate::{
     FilterName, Intent,
     field::Field,
     run::Run,
-    steps::{Effect, Filter},
+    steps::{Effect, Filter, StepFault},
 };
 
 #[derive(Debug)]
@@ -17,12 +17,12 @@ impl Filter for LiveMigratable {
         super::name("filter_live_migratable", "live migration")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
         let source = run.request.hints.get("source_host").unwrap_or_default();
         if !run.is_for(&[Intent::LiveMigration]) || source.is_empty() {
             return Ok(Effect::Skipped);
         }
-        let id = run.fleet.view.id(&HostName::new(source)).ok_or("source host hypervisor not found")?;
+        let id = run.fleet.view.id(&HostName::new(source)).ok_or(StepFault::NoSourceHost)?;
         let source = run.fleet.host(id).map(|host| &host.capabilities);
         let covers =
             |id| run.fleet.host(id).zip(source).is_some_and(|(host, source)| covers(&host.capabilities, source));

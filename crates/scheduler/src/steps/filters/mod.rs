@@ -20,7 +20,7 @@ mod live_migratable;
 mod requested_destination;
 mod status_conditions;
 
-use super::Filter;
+use super::{Filter, StepFault};
 use crate::{
     FilterName, Intent,
     params::{self, NoParams, Param},
@@ -42,7 +42,7 @@ const fn name(step: &'static str, short: &'static str) -> FilterName {
 }
 
 /// The filter of that name; `None` when it is unknown, an error when its parameters are wrong.
-pub(crate) fn load(name: &str, params: &[Param]) -> Option<Result<Box<dyn Filter>, String>> {
+pub(crate) fn load(name: &str, params: &[Param]) -> Option<Result<Box<dyn Filter>, StepFault>> {
     let plain: Box<dyn Filter> = match name {
         "filter_external_customer" => return Some(external_customer::load(params)),
         "filter_has_enough_capacity" => return Some(has_enough_capacity::load(params)),

@@ -8,7 +8,7 @@ use crate::{
     FilterName,
     field::Field,
     run::Run,
-    steps::{Effect, Filter},
+    steps::{Effect, Filter, StepFault},
 };
 
 #[derive(Debug)]
@@ -19,7 +19,7 @@ impl Filter for RequestedDestination {
         super::name("filter_requested_destination", "destination")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
         let Some(wanted) = run.request.destination.as_ref().filter(|_| !run.is_for(&super::NOT_A_VM_OR_SLOT)) else {
             return Ok(Effect::Skipped);
         };

@@ -5,7 +5,7 @@ use crate::{
     FilterName,
     field::Field,
     run::Run,
-    steps::{Effect, Filter},
+    steps::{Effect, Filter, StepFault},
 };
 
 #[derive(Debug)]
@@ -16,7 +16,7 @@ impl Filter for StatusConditions {
         super::name("filter_status_conditions", "status")
     }
 
-    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, String> {
+    fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
         field.keep(&run.fleet.columns().in_service);
         Ok(Effect::Done)
     }

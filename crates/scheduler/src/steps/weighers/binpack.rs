@@ -13,7 +13,7 @@ use crate::{
     row::Figures,
     run::Run,
     steps::{
-        Scores, Weigher,
+        Scores, StepFault, Weigher,
         question::{self, Extra},
     },
     survivors::Survivors,
@@ -32,21 +32,15 @@ struct Binpack {
     consider_reservations: bool,
 }
 
-pub(super) fn load(params: &[Param]) -> Result<Box<dyn Weigher>, String> {
+pub(super) fn load(params: &[Param]) -> Result<Box<dyn Weigher>, StepFault> {
     let Params { resource_weights, consider_reservations } = params::decode(params)?;
     let weights = ResourceWeights::new(&resource_weights)?;
     for (resource, weight) in &resource_weights {
         if *weight == 0.0 {
-            return Err(format!(
-                "resource weight for {resource} can't be zero, if you want to disable this resource in the weigher, \
-                 remove it or the weigher"
-            ));
+            return Err(StepFault::ZeroWeightOf(resource.clone()));
         }
         if *weight < 0.0 {
-            return Err(format!(
-                "resource weight for {resource} can't be negative. use weigher.multiplier to invert this weighers \
-                 behavior"
-            ));
+            return Err(StepFault::NegativeWeightOf(resource.clone()));
         }
     }
     Ok(Box::new(Binpack { weights, consider_reservations }))

@@ -9,7 +9,7 @@ use crate::{
     Intent,
     params::{self, Param},
     run::Run,
-    steps::{Scores, Weigher, question::HW_VERSION},
+    steps::{Scores, StepFault, Weigher, question::HW_VERSION},
     survivors::Survivors,
 };
 
@@ -26,7 +26,7 @@ impl Default for CommittedResourceReservation {
     }
 }
 
-pub(super) fn load(params: &[Param]) -> Result<Box<dyn Weigher>, String> {
+pub(super) fn load(params: &[Param]) -> Result<Box<dyn Weigher>, StepFault> {
     Ok(Box::new(params::decode::<CommittedResourceReservation>(params)?))
 }
 

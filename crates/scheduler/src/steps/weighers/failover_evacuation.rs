@@ -7,7 +7,7 @@ use crate::{
     Intent,
     params::{self, Param},
     run::Run,
-    steps::{Scores, Weigher},
+    steps::{Scores, StepFault, Weigher},
     survivors::Survivors,
 };
 
@@ -24,7 +24,7 @@ impl Default for FailoverEvacuation {
     }
 }
 
-pub(super) fn load(params: &[Param]) -> Result<Box<dyn Weigher>, String> {
+pub(super) fn load(params: &[Param]) -> Result<Box<dyn Weigher>, StepFault> {
     Ok(Box::new(params::decode::<FailoverEvacuation>(params)?))
 }
 

@@ -7,7 +7,7 @@ use crate::{
     Intent,
     params::{self, Param},
     run::Run,
-    steps::{Scores, Weigher},
+    steps::{Scores, StepFault, Weigher},
     survivors::Survivors,
 };
 
@@ -24,21 +24,21 @@ impl Default for FailoverReservationConsolidation {
     }
 }
 
-pub(super) fn load(params: &[Param]) -> Result<Box<dyn Weigher>, String> {
+pub(super) fn load(params: &[Param]) -> Result<Box<dyn Weigher>, StepFault> {
     let weigher: FailoverReservationConsolidation = params::decode(params)?;
     let (total, penalty) = (weigher.total_count_weight, weigher.same_spec_penalty);
     let problem = if total < 0.0 {
-        "totalCountWeight must be non-negative"
+        StepFault::Negative("totalCountWeight")
     } else if penalty < 0.0 {
-        "sameSpecPenalty must be non-negative"
+        StepFault::Negative("sameSpecPenalty")
     } else if total == 0.0 && penalty > 0.0 {
-        "sameSpecPenalty must be zero when totalCountWeight is zero"
+        StepFault::PenaltyWithoutWeight
     } else if total > 0.0 && penalty >= total {
-        "sameSpecPenalty must be less than totalCountWeight"
+        StepFault::PenaltyTooLarge
     } else {
         return Ok(Box::new(weigher));
     };
-    Err(problem.to_owned())
+    Err(problem)
 }
 
 impl Weigher for FailoverReservationConsolidation {

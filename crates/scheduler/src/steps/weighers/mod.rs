@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use berth_capacity_view::HostId;
 
-use super::Weigher;
+use super::{StepFault, Weigher};
 use crate::{
     params::{self, NoParams, Param},
     survivors::Survivors,
@@ -22,7 +22,7 @@ use crate::{
 const RESOURCE_GROUP: &str = "_cortex_resource_group";
 
 /// The weigher of that name; `None` when it is unknown, an error when its parameters are wrong.
-pub(crate) fn load(name: &str, params: &[Param]) -> Option<Result<Box<dyn Weigher>, String>> {
+pub(crate) fn load(name: &str, params: &[Param]) -> Option<Result<Box<dyn Weigher>, StepFault>> {
     Some(match name {
         "kvm_prefer_smaller_hosts" => prefer_smaller_hosts::load(params),
         "kvm_binpack" => binpack::load(params),
@@ -43,14 +43,12 @@ struct ResourceWeights {
 }
 
 impl ResourceWeights {
-    fn new(weights: &BTreeMap<String, f64>) -> Result<Self, String> {
+    fn new(weights: &BTreeMap<String, f64>) -> Result<Self, StepFault> {
         if weights.is_empty() {
-            return Err("at least one resource weight must be specified".to_owned());
+            return Err(StepFault::NoResourceWeights);
         }
         if let Some(other) = weights.keys().find(|key| !["memory", "cpu"].contains(&key.as_str())) {
-            return Err(format!(
-                "unsupported resource {other} in ResourceWeights, supported resources are: [memory cpu]"
-            ));
+            return Err(StepFault::UnknownResource(other.clone()));
         }
         Ok(Self { memory: weights.get("memory").copied(), cpu: weights.get("cpu").copied() })
     }

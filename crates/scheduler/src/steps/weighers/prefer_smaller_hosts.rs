@@ -9,7 +9,7 @@ use super::ResourceWeights;
 use crate::{
     params::{self, Param},
     run::Run,
-    steps::{Scores, Weigher},
+    steps::{Scores, StepFault, Weigher},
     survivors::Survivors,
 };
 
@@ -24,11 +24,11 @@ struct PreferSmallerHosts {
     weights: ResourceWeights,
 }
 
-pub(super) fn load(params: &[Param]) -> Result<Box<dyn Weigher>, String> {
+pub(super) fn load(params: &[Param]) -> Result<Box<dyn Weigher>, StepFault> {
     let Params { resource_weights } = params::decode(params)?;
     let weights = ResourceWeights::new(&resource_weights)?;
     if resource_weights.values().any(|weight| *weight < 0.0) {
-        return Err("resource weights must be greater than or equal to zero".to_owned());
+        return Err(StepFault::NegativeResourceWeight);
     }
     Ok(Box::new(PreferSmallerHosts { weights }))
 }
