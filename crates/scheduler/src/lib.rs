@@ -59,5 +59,5 @@ pub use scheduler::{EnqueueSlots, Scheduler};
 pub use service::Hindrance;
 pub use shortage::{FilterName, Shortage};
 pub use slot::{Pin, Placed, Placement, Rank, SlotRequest, Verdict, WholeRequest};
-pub use steps::{LoadFault, StepFault};
+pub use steps::{LoadFault, StepDescription, StepFault, filters, weighers};
 pub use trace::StepTrace;

@@ -41,26 +41,99 @@ const fn name(step: &'static str, short: &'static str) -> FilterName {
     FilterName { step, short }
 }
 
+/// A filter that pipelines can name.
+pub(crate) struct FilterKind {
+    pub(crate) name: &'static str,
+    /// What it keeps or removes, for docs/scheduler.md.
+    pub(crate) does: &'static str,
+    /// Its parameters and their types, for docs/scheduler.md.
+    pub(crate) parameters: &'static str,
+    load: Load,
+}
+
+#[derive(Clone, Copy)]
+enum Load {
+    Plain(fn() -> Box<dyn Filter>),
+    With(fn(&[Param]) -> Result<Box<dyn Filter>, StepFault>),
+}
+
+/// One that takes no parameters.
+const fn plain(name: &'static str, does: &'static str, make: fn() -> Box<dyn Filter>) -> FilterKind {
+    FilterKind { name, does, parameters: "", load: Load::Plain(make) }
+}
+
+/// All filters: another one is its file and its line here.
+pub(crate) const ALL: [FilterKind; 16] = [
+    plain("filter_status_conditions", "keeps hosts whose conditions let VMs be placed", || {
+        Box::new(status_conditions::StatusConditions)
+    }),
+    plain("filter_correct_az", "keeps hosts of the wanted zone; a host without a zone is in none", || {
+        Box::new(correct_az::CorrectAz)
+    }),
+    plain("filter_host_instructions", "removes `ignore_hosts`, and keeps `force_hosts` if there are any", || {
+        Box::new(host_instructions::HostInstructions)
+    }),
+    plain("filter_image_properties", "keeps KVM hosts away from images that are made for another hypervisor", || {
+        Box::new(image_properties::ImageProperties)
+    }),
+    plain(
+        "filter_capabilities",
+        "keeps hosts with the type of hypervisor and the architecture that the flavor asks for",
+        || Box::new(capabilities::Capabilities),
+    ),
+    plain("filter_has_requested_traits", "keeps hosts with the required traits and without the forbidden ones", || {
+        Box::new(has_requested_traits::HasRequestedTraits)
+    }),
+    plain("filter_has_accelerators", "keeps hosts with accelerators when the flavor has a device profile", || {
+        Box::new(has_accelerators::HasAccelerators)
+    }),
+    plain(
+        "filter_instance_group_affinity",
+        "keeps a server group with policy `affinity` on the hosts that it is on",
+        || Box::new(instance_group_affinity::InstanceGroupAffinity),
+    ),
+    plain(
+        "filter_instance_group_anti_affinity",
+        "keeps the VMs of a server group with policy `anti-affinity` apart",
+        || Box::new(instance_group_anti_affinity::InstanceGroupAntiAffinity),
+    ),
+    plain("filter_allowed_projects", "keeps hosts whose `allowedProjects` admit the project", || {
+        Box::new(allowed_projects::AllowedProjects)
+    }),
+    plain("filter_aggregate_metadata", "keeps hosts whose aggregates admit the project", || {
+        Box::new(aggregate_metadata::AggregateMetadata)
+    }),
+    plain("filter_live_migratable", "keeps hosts that can take over a running VM from its source", || {
+        Box::new(live_migratable::LiveMigratable)
+    }),
+    plain("filter_requested_destination", "keeps the host or the aggregates that the caller asks for", || {
+        Box::new(requested_destination::RequestedDestination)
+    }),
+    FilterKind {
+        name: "filter_external_customer",
+        does: "keeps VMs of external customers on the hosts that are reserved for them; others may use these hosts too",
+        parameters: "`domainNamePrefixes`, `ignoredDomainNames`: lists; the first one must not be empty",
+        load: Load::With(external_customer::load),
+    },
+    FilterKind {
+        name: "filter_has_enough_capacity",
+        does: "keeps hosts with room for all instances of the request",
+        parameters: "`lockReserved`, `ignoreAllocations`: bool; `ignoredReservationTypes`: list",
+        load: Load::With(has_enough_capacity::load),
+    },
+    FilterKind {
+        name: "filter_exclude_hosts",
+        does: "removes hosts by name",
+        parameters: "`excludedHosts`: list",
+        load: Load::With(exclude_hosts::load),
+    },
+];
+
 /// The filter of that name; `None` when it is unknown, an error when its parameters are wrong.
 pub(crate) fn load(name: &str, params: &[Param]) -> Option<Result<Box<dyn Filter>, StepFault>> {
-    let plain: Box<dyn Filter> = match name {
-        "filter_external_customer" => return Some(external_customer::load(params)),
-        "filter_has_enough_capacity" => return Some(has_enough_capacity::load(params)),
-        "filter_exclude_hosts" => return Some(exclude_hosts::load(params)),
-        "filter_status_conditions" => Box::new(status_conditions::StatusConditions),
-        "filter_correct_az" => Box::new(correct_az::CorrectAz),
-        "filter_host_instructions" => Box::new(host_instructions::HostInstructions),
-        "filter_image_properties" => Box::new(image_properties::ImageProperties),
-        "filter_capabilities" => Box::new(capabilities::Capabilities),
-        "filter_has_requested_traits" => Box::new(has_requested_traits::HasRequestedTraits),
-        "filter_has_accelerators" => Box::new(has_accelerators::HasAccelerators),
-        "filter_instance_group_affinity" => Box::new(instance_group_affinity::InstanceGroupAffinity),
-        "filter_instance_group_anti_affinity" => Box::new(instance_group_anti_affinity::InstanceGroupAntiAffinity),
-        "filter_allowed_projects" => Box::new(allowed_projects::AllowedProjects),
-        "filter_aggregate_metadata" => Box::new(aggregate_metadata::AggregateMetadata),
-        "filter_live_migratable" => Box::new(live_migratable::LiveMigratable),
-        "filter_requested_destination" => Box::new(requested_destination::RequestedDestination),
-        _ => return None,
-    };
-    Some(params::decode::<NoParams>(params).map(|NoParams {}| plain))
+    let kind = ALL.iter().find(|kind| kind.name == name)?;
+    Some(match kind.load {
+        Load::Plain(make) => params::decode::<NoParams>(params).map(|NoParams {}| make()),
+        Load::With(load) => load(params),
+    })
 }

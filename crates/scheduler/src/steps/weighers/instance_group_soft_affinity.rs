@@ -1,13 +1,18 @@
 //! Draws the VMs of a server group together or apart, without insisting (document 60 section 7.3).
 
 use crate::{
+    params::{self, NoParams, Param},
     run::Run,
-    steps::{Scores, Weigher},
+    steps::{Scores, StepFault, Weigher},
     survivors::Survivors,
 };
 
 #[derive(Debug)]
 pub(super) struct InstanceGroupSoftAffinity;
+
+pub(super) fn load(params: &[Param]) -> Result<Box<dyn Weigher>, StepFault> {
+    params::decode::<NoParams>(params).map(|NoParams {}| Box::new(InstanceGroupSoftAffinity) as Box<dyn Weigher>)
+}
 
 impl Weigher for InstanceGroupSoftAffinity {
     fn name(&self) -> &'static str {

@@ -13,26 +13,65 @@ use std::collections::BTreeMap;
 use berth_capacity_view::HostId;
 
 use super::{StepFault, Weigher};
-use crate::{
-    params::{self, NoParams, Param},
-    survivors::Survivors,
-};
+use crate::{params::Param, survivors::Survivors};
 
 /// The hint that names the flavor group of the request.
 const RESOURCE_GROUP: &str = "_cortex_resource_group";
 
+/// A weigher that pipelines can name.
+pub(crate) struct WeigherKind {
+    pub(crate) name: &'static str,
+    /// What it prefers, for docs/scheduler.md.
+    pub(crate) does: &'static str,
+    /// Its parameters and their types, for docs/scheduler.md.
+    pub(crate) parameters: &'static str,
+    load: fn(&[Param]) -> Result<Box<dyn Weigher>, StepFault>,
+}
+
+/// All weighers: another one is its file and its line here.
+pub(crate) const ALL: [WeigherKind; 6] = [
+    WeigherKind {
+        name: "kvm_prefer_smaller_hosts",
+        does: "prefers small hosts, so that large ones stay free for large VMs",
+        parameters: "`resourceWeights`: map of `memory` and `cpu`, 0 or more",
+        load: prefer_smaller_hosts::load,
+    },
+    WeigherKind {
+        name: "kvm_binpack",
+        does: "prefers hosts that are fuller with the VM on them; with a negative multiplier it spreads",
+        parameters: "`resourceWeights`: map of `memory` and `cpu`, above 0; `considerReservations`: bool",
+        load: binpack::load,
+    },
+    WeigherKind {
+        name: "kvm_failover_evacuation",
+        does: "sends an evacuated VM to its fail-over slot; hosts with one come before all others",
+        parameters: "`failoverHostWeight`, `defaultHostWeight`: float",
+        load: failover_evacuation::load,
+    },
+    WeigherKind {
+        name: "kvm_committed_resource_reservation",
+        does: "sends a VM to a host with a free slot of its project",
+        parameters: "`reservationHostWeight`, `defaultHostWeight`: float",
+        load: committed_resource_reservation::load,
+    },
+    WeigherKind {
+        name: "kvm_failover_reservation_consolidation",
+        does: "gathers fail-over slots on few hosts, but not those of one group on one host",
+        parameters: "`totalCountWeight`, `sameSpecPenalty`: float; the penalty is less than the weight",
+        load: failover_reservation_consolidation::load,
+    },
+    WeigherKind {
+        name: "kvm_instance_group_soft_affinity",
+        does: "draws the VMs of a server group together or apart, without insisting",
+        parameters: "",
+        load: instance_group_soft_affinity::load,
+    },
+];
+
 /// The weigher of that name; `None` when it is unknown, an error when its parameters are wrong.
 pub(crate) fn load(name: &str, params: &[Param]) -> Option<Result<Box<dyn Weigher>, StepFault>> {
-    Some(match name {
-        "kvm_prefer_smaller_hosts" => prefer_smaller_hosts::load(params),
-        "kvm_binpack" => binpack::load(params),
-        "kvm_failover_evacuation" => failover_evacuation::load(params),
-        "kvm_committed_resource_reservation" => committed_resource_reservation::load(params),
-        "kvm_failover_reservation_consolidation" => failover_reservation_consolidation::load(params),
-        "kvm_instance_group_soft_affinity" => params::decode::<NoParams>(params)
-            .map(|NoParams {}| Box::new(instance_group_soft_affinity::InstanceGroupSoftAffinity) as Box<dyn Weigher>),
-        _ => return None,
-    })
+    let kind = ALL.iter().find(|kind| kind.name == name)?;
+    Some((kind.load)(params))
 }
 
 /// How much each resource counts; `None` for a resource that does not count.
