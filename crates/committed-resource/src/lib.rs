@@ -5,10 +5,10 @@
 
 mod apply;
 mod braking;
-mod controller;
 mod cores;
 mod error;
 mod facts;
+mod foresee;
 mod hindrance;
 mod ledger;
 mod marks;
@@ -18,6 +18,7 @@ pub mod orphans;
 mod pace;
 mod plan;
 mod read;
+mod reconcile;
 mod served;
 mod status;
 mod watches;
@@ -25,15 +26,16 @@ mod watches;
 use berth_cluster::ObjectKey;
 use berth_core::SlotKey;
 
-pub use controller::{CommittedResourceController, Outlook, Settings};
 pub use cores::{Capacity, CoresBook};
 pub use error::Error;
 pub use facts::{Facts, Holding, Ready, Served, Site, Taken};
+pub use foresee::Outlook;
 pub use hindrance::{Hindrance, UnreadableHost};
 pub use ledger::{Claim, Ledger, Place, Verdict};
 pub use metrics::CommitmentMetrics;
-pub use pace::{Pace, Paced};
+pub use pace::Paced;
 pub use plan::{Course, Decided, Finalizer, Leave, Limits, Placing, Plan, decide, plan};
+pub use reconcile::{CommittedResourceController, Context, Settings};
 pub use status::{Delays, Report, Says, report, status};
 
 fn slot_key(key: &ObjectKey) -> SlotKey {

@@ -80,7 +80,7 @@ async fn document_20_section_13_cores_are_one_write_and_neither_slots_nor_a_fina
     assert_eq!(object.status.unwrap().accepted_spec.as_ref(), Some(&object.spec));
     assert_eq!(object.metadata.finalizers, None);
     assert_eq!(server.all::<Reservation>().unwrap(), []);
-    assert!(process.commitments.cores.is_empty());
+    assert!(process.commitments.context().cores.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -203,7 +203,7 @@ async fn a_failed_status_is_written_by_the_next_look_and_no_core_is_lost() {
         assert_eq!(process.settle().await, [], "{fault:?}");
         assert_eq!((reason(&server, "uuid-1"), reason(&server, "uuid-2")), ("Accepted".into(), "Accepted".into()));
         process.settle_for_good().await;
-        assert!(process.commitments.cores.is_empty(), "{fault:?}");
+        assert!(process.commitments.context().cores.is_empty(), "{fault:?}");
     }
 }
 
@@ -214,7 +214,7 @@ async fn in_doubt(fault: Fault, took_effect: bool) {
     let process = Process::start(&server, &clock);
     server.fail(Verb::PatchStatus, &path("uuid-1"), 1, fault);
     process.commitments.reconcile(key("uuid-1")).await.unwrap_err();
-    assert!(!process.commitments.cores.is_empty(), "its cores count as taken until it was looked up");
+    assert!(!process.commitments.context().cores.is_empty(), "its cores count as taken until it was looked up");
     process.commitments.reconcile(key("uuid-2")).await.unwrap();
     let condition = ready(&server, "uuid-2");
     let text = "insufficient CPU cores: 40 available, 60 requested";
@@ -222,7 +222,7 @@ async fn in_doubt(fault: Fault, took_effect: bool) {
     assert_eq!(accepted(&server), if took_effect { 60 } else { 0 });
     assert_eq!(process.settle().await, []);
     assert_eq!((reason(&server, "uuid-1"), reason(&server, "uuid-2")), ("Accepted".into(), "Rejected".into()));
-    assert!(process.commitments.cores.is_empty());
+    assert!(process.commitments.context().cores.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -248,7 +248,7 @@ async fn u56_cores_of_a_commitment_that_went_away_in_doubt_are_given_out_again()
     server.delete::<CommittedResource>(&names::commitment("uuid-1")).unwrap();
     process.settle().await;
     assert_eq!(reason(&server, "uuid-2"), "Accepted");
-    assert!(process.commitments.cores.is_empty());
+    assert!(process.commitments.context().cores.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -259,10 +259,10 @@ async fn a_look_that_is_cut_off_while_it_writes_keeps_its_cores_until_it_was_loo
     server.fail(Verb::PatchStatus, &path("uuid-1"), 1, Fault::Hang);
     let cut = std::time::Duration::from_secs(1);
     assert!(tokio::time::timeout(cut, process.commitments.reconcile(key("uuid-1"))).await.is_err());
-    assert!(!process.commitments.cores.is_empty());
+    assert!(!process.commitments.context().cores.is_empty());
     process.settle().await;
     assert_eq!((reason(&server, "uuid-1"), reason(&server, "uuid-2")), ("Accepted".into(), "Reserving".into()));
-    assert!(process.commitments.cores.is_empty());
+    assert!(process.commitments.context().cores.is_empty());
 }
 
 #[tokio::test(start_paused = true)]

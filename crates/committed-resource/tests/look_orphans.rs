@@ -9,7 +9,7 @@ use berth_cluster::{
     ClusterMetrics, Events, Freezer, ObjectKey, Reconciler as _, Requests, Routes,
     testing::{failing, opened},
 };
-use berth_committed_resource::orphans::{self, Delays, OrphanController, OrphanParts};
+use berth_committed_resource::orphans::{self, Delays, OrphanController};
 use berth_core::ClusterName;
 use berth_crds::{
     CommittedResource, Knowledge, Reservation,
@@ -40,7 +40,7 @@ struct Scene {
 fn controller(world: &World, clock: &Arc<dyn Clock>, routes: Routes, freeze: config::Freeze) -> OrphanController {
     let stores = &world.stores;
     let events = ClusterMetrics::register(&Metrics::new(&[].into()).unwrap()).unwrap().events;
-    OrphanController::new(OrphanParts {
+    OrphanController::new(orphans::Context {
         reservations: world.writer(&stores.reservations),
         commitments: stores.commitments.clone(),
         knowledges: stores.knowledges.clone(),

@@ -14,8 +14,7 @@ use berth_committed_resource::CommittedResourceController;
 use berth_core::{HostName, Resources, SlotKey};
 use berth_crds::{CommittedResource, names};
 use berth_scheduler::{
-    BuiltIn, NoDomainNames, Pin, Placed, Placement, Request, Scheduler, SchedulerError, Shortage, SlotRequest, Verdict,
-    WholeRequest,
+    BuiltIn, Pin, Placed, Placement, Request, Scheduler, SchedulerError, Shortage, SlotRequest, Verdict, WholeRequest,
 };
 use berth_testkit::{Server, seeds};
 use serde_json::json;
@@ -84,7 +83,7 @@ impl Scheduler for Counting {
 struct Scene {
     server: Server,
     process: Process,
-    controller: CommittedResourceController<Counting, NoDomainNames>,
+    controller: CommittedResourceController<Counting>,
 }
 
 impl Scene {
@@ -105,7 +104,7 @@ impl Scene {
     async fn asked(&self) -> u64 {
         self.process.world.deliver().unwrap();
         self.controller.reconcile(commitment_key()).await.unwrap();
-        self.controller.scheduler.asked.swap(0, Ordering::Relaxed)
+        self.controller.context().scheduler.asked.swap(0, Ordering::Relaxed)
     }
 }
 

@@ -4,23 +4,27 @@
 //! controller writes `spec.targetHost` (U43): it finds a host for a slot without one, says where the slot is in force,
 //! and takes a host away that is gone or no good.
 
-mod controller;
+mod apply;
 mod departures;
 mod error;
 mod facts;
+mod foresee;
 pub mod in_flight;
 mod keys;
 mod metrics;
 pub mod oversubscription;
 mod plan;
+mod read;
+mod reconcile;
 mod request;
 mod since;
 mod status;
 mod watches;
 
-pub use controller::{Outlook, Parts, ReservationController, Settings};
 pub use error::Error;
 pub use facts::{Facts, HostFact};
+pub use foresee::Outlook;
 pub use metrics::ReservationMetrics;
 pub use plan::{Delays, Follow, Plan, Revocation, Step, Verified, VmFact, plan};
+pub use reconcile::{Context, ReservationController, Settings};
 pub use status::{Place, Says, status};

@@ -4,16 +4,18 @@
 //! It decides which slots leave such a host, after a grace period, and clears their `targetHost`. Saying so and finding
 //! another host is the business of the controller of slots. What a host has free it asks the one capacity view (D3).
 
+mod apply;
 mod choice;
-mod controller;
 mod evictions;
 mod facts;
 mod metrics;
 mod plan;
+mod read;
+mod reconcile;
 mod watches;
 
-pub use controller::{OversubscriptionController, Parts};
 pub use evictions::{Eviction, Evictions};
 pub use facts::{Facts, Occupant};
 pub use metrics::OversubscriptionMetrics;
 pub use plan::{Plan, Settings, Step, Stuck, plan};
+pub use reconcile::{Context, OversubscriptionController};

@@ -12,7 +12,7 @@ use crate::status::Says;
 
 /// What a request is made from, besides the slot.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context<'a> {
+pub(crate) struct RequestContext<'a> {
     /// The flavor groups.
     pub groups: &'a KnownFlavorGroups,
     /// Which pipeline places which group.
@@ -26,7 +26,7 @@ pub(crate) struct Context<'a> {
 }
 
 /// The request of one slot. A flavor that is not in its group is final only while the flavor groups are up to date.
-pub(crate) fn request(key: SlotKey, slot: &Slot, context: Context<'_>) -> Result<SlotRequest, Says> {
+pub(crate) fn request(key: SlotKey, slot: &Slot, context: RequestContext<'_>) -> Result<SlotRequest, Says> {
     let group = context.groups.groups.get(&slot.group);
     let flavor = group.and_then(|group| group.flavor(&slot.flavor)).ok_or_else(|| missing_flavor(slot, context))?;
     let prefix = key.name.as_str().rfind('-').map_or("", |end| &key.name.as_str()[..=end]);
@@ -48,7 +48,7 @@ pub(crate) fn request(key: SlotKey, slot: &Slot, context: Context<'_>) -> Result
     })
 }
 
-fn missing_flavor(slot: &Slot, context: Context<'_>) -> Says {
+fn missing_flavor(slot: &Slot, context: RequestContext<'_>) -> Says {
     match &context.groups.outdated {
         Some(outdated) => unreadable(&outdated.error.to_string()),
         None => Says::new(

@@ -5,6 +5,7 @@ use berth_crds::{
     Reservation, ReservationStatus,
     conditions::{self, Status, reservation::Reason},
 };
+use berth_scheduler::SchedulerError;
 use jiff::Timestamp;
 
 /// What is to be said about a slot.
@@ -98,6 +99,12 @@ fn is_said(says: &Says, status: &ReservationStatus) -> bool {
             && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(": "))
             && !says.refresh
     })
+}
+
+/// The scheduler has no answer.
+pub(crate) fn unavailable(error: &SchedulerError) -> Says {
+    let message = "the scheduler cannot decide at the moment";
+    Says::new(Status::Unknown, Reason::SchedulerUnavailable, message).detailed(error.with_advice())
 }
 
 #[cfg(test)]

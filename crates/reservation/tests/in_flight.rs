@@ -16,7 +16,7 @@ use berth_core::{Bytes, ClusterName, Cores, Resources, VmId};
 use berth_crds::{Condition, Hypervisor, Reservation, ReservationType, conditions, labels, testing};
 use berth_reservation::{
     Error,
-    in_flight::{InFlightController, InFlightMetrics, Parts, VmSizes},
+    in_flight::{Context, InFlightController, InFlightMetrics, VmSize, VmSizes},
 };
 use berth_telemetry::{
     clock::{Clock, TokioClock},
@@ -33,15 +33,17 @@ const LIFE: Duration = Duration::from_secs(1800);
 struct Sizes(Arc<Mutex<BTreeMap<String, Result<Resources, String>>>>);
 
 impl VmSizes for Sizes {
-    async fn size(&self, vm: &VmId) -> Result<Option<Resources>, Error> {
-        let known = self.0.lock().unwrap().get(vm.as_str()).cloned();
-        known.transpose().map_err(|why| Error::VmSize { vm: vm.clone(), why })
+    fn size<'a>(&'a self, vm: &'a VmId) -> VmSize<'a> {
+        Box::pin(async move {
+            let known = self.0.lock().unwrap().get(vm.as_str()).cloned();
+            known.transpose().map_err(|why| Error::VmSize { vm: vm.clone(), why })
+        })
     }
 }
 
 struct Flights {
     world: World,
-    controller: Arc<InFlightController<Sizes>>,
+    controller: Arc<InFlightController>,
     sizes: Sizes,
     metrics: Metrics,
     queue: Requests<ObjectKey>,
@@ -61,10 +63,10 @@ fn begin() -> Flights {
 fn process(world: &World, clock: &Arc<dyn Clock>) -> Flights {
     let (stores, queue) = (&world.stores, opened());
     let (metrics, sizes) = (Metrics::new(&[].into()).unwrap(), Sizes::default());
-    let controller = Arc::new(InFlightController::new(Parts {
+    let controller = Arc::new(InFlightController::new(Context {
         reservations: world.writer(&stores.reservations),
         hypervisors: stores.hypervisors.clone(),
-        vm_sizes: sizes.clone(),
+        vm_sizes: Arc::new(sizes.clone()),
         clock: clock.clone(),
         metrics: InFlightMetrics::register(&metrics).unwrap(),
     }));

@@ -11,7 +11,7 @@ use berth_cluster::{
 };
 use berth_core::ClusterName;
 use berth_crds::{Hypervisor, Reservation, labels};
-use berth_reservation::oversubscription::{OversubscriptionController, OversubscriptionMetrics, Parts, Settings};
+use berth_reservation::oversubscription::{Context, OversubscriptionController, OversubscriptionMetrics, Settings};
 use berth_telemetry::{
     clock::{Clock, TokioClock},
     config::Freeze,
@@ -45,7 +45,7 @@ async fn hosts(rooms: &[(&str, u64)], slots: &[&str], settings: Settings) -> Hos
     }
     let queue = opened();
     let metrics = Metrics::new(&[].into()).unwrap();
-    let controller = Arc::new(OversubscriptionController::new(Parts {
+    let controller = Arc::new(OversubscriptionController::new(Context {
         reservations: world.writer(&world.stores.reservations),
         hypervisors: world.stores.hypervisors.clone(),
         view: world.scheduler.clone(),

@@ -7,17 +7,17 @@
 //! the compiled-in one serves again (document 60 B31).
 
 mod conditions;
-mod controller;
 mod convert;
 mod in_use;
 mod judge;
 mod loader;
+mod reconcile;
 #[cfg(test)]
 mod tests;
 
 pub use conditions::status;
-pub use controller::PipelineController;
 pub use convert::convert;
 pub use in_use::{InUse, in_use};
 pub use judge::{Object, Report, judge};
 pub use loader::PipelineLoader;
+pub use reconcile::{Context, PipelineController};

@@ -10,7 +10,7 @@ use berth_cluster::{Fence, Manager, Options, Queue, Requests, Store, Writer};
 use berth_core::ClusterName;
 use berth_crds::Pipeline;
 use berth_scheduler::{BuiltIn, Request, SchedulerError, Settings};
-use berth_scheduler_api::pipelines::{PipelineController, PipelineLoader};
+use berth_scheduler_api::pipelines::{Context, PipelineController, PipelineLoader};
 use berth_telemetry::config::Pipelines as Mode;
 use berth_testkit::path_of;
 use serde_json::{Value, json};
@@ -37,7 +37,8 @@ impl Process {
     /// It leads: conditions are written.
     fn lead(&self, fence: Fence) {
         let writer = Writer::new(self.store.clone(), self.scene.cluster.clone()).fenced(fence);
-        let controller = Arc::new(PipelineController::new(writer, self.scene.clock.clone()));
+        let controller =
+            Arc::new(PipelineController::new(Context { pipelines: writer, clock: self.scene.clock.clone() }));
         let mut manager = Manager::new(self.scene.counted.controllers.clone(), Queue::Kube);
         manager.add(controller, Requests::closed(), Options::default());
         for (_, work) in manager.leader_work(&self.scene.stop) {

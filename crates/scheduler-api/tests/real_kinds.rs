@@ -13,7 +13,7 @@ use berth_scheduler::{Answer, BuiltIn, Decision, Request, Settings, Shortage};
 use berth_scheduler_api::{
     Outcome,
     history::{Histories, HistoryMetrics, HistoryParts},
-    pipelines::{PipelineController, PipelineLoader},
+    pipelines::{Context, PipelineController, PipelineLoader},
 };
 use berth_telemetry::{
     clock::{Clock, SystemClock},
@@ -98,7 +98,10 @@ async fn pipelines_and_histories_on_a_real_api_server() {
         metrics.render().contains(&row)
     };
     assert!(row("good", "ready") && row("broken", "unknown"));
-    let controller = PipelineController::new(Writer::new(store.clone(), cluster.clone()), clock.clone());
+    let controller = PipelineController::new(Context {
+        pipelines: Writer::new(store.clone(), cluster.clone()),
+        clock: clock.clone(),
+    });
     for name in ["good", "broken"] {
         controller.reconcile(ObjectKey::new(ClusterName::home(), name)).await.unwrap();
     }

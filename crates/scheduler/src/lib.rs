@@ -44,7 +44,7 @@ mod waiting;
 pub use built_in::{BuiltIn, Held, HostReport, Settings};
 pub use call::{Answer, AnswerSettings, Booking, Call, Commitments, Guest, Stopwatch};
 pub use coverage::Coverage;
-pub use domain_names::{DomainNames, NoDomainNames};
+pub use domain_names::{DomainName, DomainNames, NoDomainNames};
 pub use engine::Decision;
 pub use error::SchedulerError;
 pub use explain::{Contribution, Explanation, HostExplanation, Outcome};

@@ -95,3 +95,25 @@ fn kinds_that_are_watched_are_listed_once() {
     let kinds = sources[set].matches("watch: \"the watch of ").count();
     assert!(kinds >= 6, "{kinds} kinds: the test has lost sight of them");
 }
+
+/// Where the controllers are that plan what they do.
+const PLANNING: [&str; 5] = [
+    "committed-resource/src",
+    "committed-resource/src/orphans",
+    "reservation/src",
+    "reservation/src/in_flight",
+    "reservation/src/oversubscription",
+];
+
+#[test]
+fn every_controller_has_the_same_files_and_is_made_of_one_context() {
+    for folder in PLANNING {
+        for file in ["reconcile", "watches", "read", "plan", "apply"] {
+            let path = format!("crates/{folder}/{file}.rs");
+            assert!(house::root().join(&path).is_file(), "{path} is missing");
+        }
+        let text = house::text(&format!("crates/{folder}/reconcile.rs"));
+        assert!(text.contains("pub struct Context"), "{folder}");
+        assert!(text.contains("pub fn new(context: Context"), "{folder}");
+    }
+}

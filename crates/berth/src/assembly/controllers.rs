@@ -8,16 +8,18 @@ use berth_cluster::{
     Store, Writer,
 };
 use berth_committed_resource::{
-    CommittedResourceController, CoresBook, Delays, Limits, Pace, Settings,
-    orphans::{self, OrphanController, OrphanParts},
+    self as committed_resource, CommittedResourceController, CoresBook, Delays, Limits, Settings,
+    orphans::{self, OrphanController},
 };
 use berth_reservation::{
-    Parts, ReservationController,
-    in_flight::{InFlightController, NoVmSizes},
+    self as reservation, ReservationController, in_flight::InFlightController,
     oversubscription::OversubscriptionController,
 };
 use berth_scheduler::{NoDomainNames, PipelineChoice};
-use berth_scheduler_api::{Chosen, pipelines::PipelineController};
+use berth_scheduler_api::{
+    Chosen,
+    pipelines::{self, PipelineController},
+};
 use berth_telemetry::{
     clock::Clock,
     config::{Configuration, Controller},
@@ -50,12 +52,12 @@ pub struct Environment<'a> {
 #[derive(Clone)]
 pub struct Controllers {
     enabled: BTreeSet<Controller>,
-    commitments: Arc<CommittedResourceController<Chosen, NoDomainNames>>,
-    slots: Arc<ReservationController<Chosen, NoDomainNames>>,
+    commitments: Arc<CommittedResourceController<Chosen>>,
+    slots: Arc<ReservationController<Chosen>>,
     orphans: Arc<OrphanController>,
     /// Only if it is configured.
     oversubscription: Option<Arc<OversubscriptionController>>,
-    in_flight: Arc<InFlightController<NoVmSizes>>,
+    in_flight: Arc<InFlightController>,
     pipelines: Arc<PipelineController>,
 }
 
@@ -77,12 +79,12 @@ impl Controllers {
     }
 
     /// The controller of commitments.
-    pub fn commitments(&self) -> &CommittedResourceController<Chosen, NoDomainNames> {
+    pub fn commitments(&self) -> &CommittedResourceController<Chosen> {
         &self.commitments
     }
 
     /// The controller of slots.
-    pub fn slots(&self) -> &ReservationController<Chosen, NoDomainNames> {
+    pub fn slots(&self) -> &ReservationController<Chosen> {
         &self.slots
     }
 
@@ -111,9 +113,9 @@ fn commitments(
     environment: &Environment<'_>,
     flavor_groups: FlavorGroupsCache,
     brake: Brake,
-) -> CommittedResourceController<Chosen, NoDomainNames> {
+) -> CommittedResourceController<Chosen> {
     let stores = &memory.stores;
-    CommittedResourceController {
+    CommittedResourceController::new(committed_resource::Context {
         commitments: environment.writer(&stores.commitments),
         reservations: environment.writer(&stores.reservations),
         hypervisors: stores.hypervisors.clone(),
@@ -123,15 +125,14 @@ fn commitments(
         freezer: freezer(memory, environment),
         brake,
         scheduler: environment.scheduler.clone(),
-        domain_names: NoDomainNames,
+        domain_names: Arc::new(NoDomainNames),
         clock: environment.clock.clone(),
         events: environment.events.clone(),
         metrics: environment.metrics.commitments.clone(),
         ids: environment.ids.clone(),
         settings: commitment_settings(environment.configuration),
-        pace: Pace::default(),
         cores: cores(memory, environment),
-    }
+    })
 }
 
 fn cores(memory: &Memory, environment: &Environment<'_>) -> Arc<CoresBook> {
@@ -146,9 +147,9 @@ fn slots(
     environment: &Environment<'_>,
     flavor_groups: FlavorGroupsCache,
     brake: Brake,
-) -> ReservationController<Chosen, NoDomainNames> {
+) -> ReservationController<Chosen> {
     let stores = &memory.stores;
-    ReservationController::new(Parts {
+    ReservationController::new(reservation::Context {
         reservations: environment.writer(&stores.reservations),
         commitments: stores.commitments.clone(),
         hypervisors: stores.hypervisors.clone(),
@@ -158,7 +159,7 @@ fn slots(
         freezer: freezer(memory, environment),
         brake,
         scheduler: environment.scheduler.clone(),
-        domain_names: NoDomainNames,
+        domain_names: Arc::new(NoDomainNames),
         clock: environment.clock.clone(),
         events: environment.events.clone(),
         metrics: environment.metrics.reservations.clone(),
@@ -175,7 +176,7 @@ pub(super) fn freezer(memory: &Memory, environment: &Environment<'_>) -> Freezer
 
 fn orphaned(memory: &Memory, environment: &Environment<'_>, brake: Brake) -> OrphanController {
     let keys = &environment.configuration.reservation_controller;
-    OrphanController::new(OrphanParts {
+    OrphanController::new(orphans::Context {
         reservations: environment.writer(&memory.stores.reservations),
         commitments: memory.stores.commitments.clone(),
         knowledges: memory.stores.knowledges.clone(),
@@ -201,7 +202,10 @@ fn brake(memory: &Memory, environment: &Environment<'_>) -> Brake {
 }
 
 fn pipeline_conditions(memory: &Memory, environment: &Environment<'_>) -> PipelineController {
-    PipelineController::new(environment.writer(&memory.stores.pipelines), environment.clock.clone())
+    PipelineController::new(pipelines::Context {
+        pipelines: environment.writer(&memory.stores.pipelines),
+        clock: environment.clock.clone(),
+    })
 }
 
 impl Environment<'_> {

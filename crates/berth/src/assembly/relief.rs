@@ -19,7 +19,7 @@ pub(super) fn oversubscription(
     brake: Brake,
 ) -> Option<Arc<OversubscriptionController>> {
     let keys = &environment.configuration.reservation_controller;
-    let parts = oversubscription::Parts {
+    let context = oversubscription::Context {
         reservations: environment.writer(&memory.stores.reservations),
         hypervisors: memory.stores.hypervisors.clone(),
         view: memory.scheduler.clone(),
@@ -29,15 +29,15 @@ pub(super) fn oversubscription(
         metrics: environment.metrics.oversubscription.clone(),
         settings: settings(environment.configuration),
     };
-    keys.enable_oversubscription_check.then(|| Arc::new(OversubscriptionController::new(parts)))
+    keys.enable_oversubscription_check.then(|| Arc::new(OversubscriptionController::new(context)))
 }
 
 /// Whoever ends in-flight reservations.
-pub(super) fn in_flight(memory: &Memory, environment: &Environment<'_>) -> Arc<InFlightController<NoVmSizes>> {
-    Arc::new(InFlightController::new(in_flight::Parts {
+pub(super) fn in_flight(memory: &Memory, environment: &Environment<'_>) -> Arc<InFlightController> {
+    Arc::new(InFlightController::new(in_flight::Context {
         reservations: environment.writer(&memory.stores.reservations),
         hypervisors: memory.stores.hypervisors.clone(),
-        vm_sizes: NoVmSizes,
+        vm_sizes: Arc::new(NoVmSizes),
         clock: environment.clock.clone(),
         metrics: environment.metrics.in_flight.clone(),
     }))

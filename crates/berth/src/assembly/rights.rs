@@ -4,11 +4,8 @@
 use berth_cluster::{Brake, Election, Reconciler as _, Right, StoreSet as _, Stores};
 use berth_committed_resource::{CommittedResourceController, orphans::OrphanController};
 use berth_reservation::{
-    ReservationController,
-    in_flight::{InFlightController, NoVmSizes},
-    oversubscription::OversubscriptionController,
+    ReservationController, in_flight::InFlightController, oversubscription::OversubscriptionController,
 };
-use berth_scheduler::NoDomainNames;
 use berth_scheduler_api::{Chosen, history::Histories, pipelines::PipelineController, tracking::Bookings};
 use berth_telemetry::config::{Configuration, Controller, Pipelines};
 
@@ -23,7 +20,7 @@ pub fn rights(configuration: &Configuration, leader_elect: bool) -> Vec<Right> {
         rights.extend(of_commitments(configuration));
     }
     if enabled(Controller::InFlight) {
-        rights.extend(InFlightController::<NoVmSizes>::rights(&()));
+        rights.extend(InFlightController::rights(&()));
     }
     if enabled(Controller::NovaPipelines) {
         rights.extend(PipelineController::rights(&pipelines));
@@ -43,8 +40,8 @@ pub(crate) fn counted_pipelines(configuration: &Configuration) -> Pipelines {
 }
 
 fn of_commitments(configuration: &Configuration) -> Vec<Right> {
-    let mut rights = CommittedResourceController::<Chosen, NoDomainNames>::rights(&());
-    rights.extend(ReservationController::<Chosen, NoDomainNames>::rights(&()));
+    let mut rights = CommittedResourceController::<Chosen>::rights(&());
+    rights.extend(ReservationController::<Chosen>::rights(&()));
     rights.extend(OrphanController::rights(&()));
     rights.extend(Brake::rights());
     if configuration.reservation_controller.enable_oversubscription_check {

@@ -104,7 +104,7 @@ impl Process {
         };
         let controllers = Controllers::new(&memory, &environment);
         controllers.add_to(&mut manager, &memory.queues);
-        let cores = controllers.commitments().cores.clone();
+        let cores = controllers.commitments().context().cores.clone();
         let deciding = Deciding::new(leadership.clone(), who);
         let router = endpoint(&memory, &environment, &deciding, network, chance, &mut manager, &stop);
         for (_, work) in manager.replica_work() {

@@ -6,11 +6,11 @@ use std::{sync::Arc, time::Duration};
 
 use berth_cluster::{Action, Brake, Class, Classified, Events, FlavorGroupsCache, ObjectKey, Reconciler as _, Routes};
 use berth_committed_resource::{
-    CommitmentMetrics, CommittedResourceController, CoresBook, Delays, Error, Limits, Pace, Settings,
+    CommitmentMetrics, CommittedResourceController, Context, CoresBook, Delays, Error, Limits, Settings,
 };
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Condition, Reservation, conditions, names};
-use berth_reservation::{Parts, ReservationController, ReservationMetrics};
+use berth_reservation::{ReservationController, ReservationMetrics};
 use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice, Scheduler};
 use berth_telemetry::{
     clock::{Clock, TokioClock},
@@ -63,8 +63,8 @@ pub fn slot_path(number: u64) -> String {
 /// One process with both controllers.
 pub struct Process {
     pub world: World,
-    pub commitments: Arc<CommittedResourceController<BuiltIn, NoDomainNames>>,
-    pub slots: Arc<ReservationController<BuiltIn, NoDomainNames>>,
+    pub commitments: Arc<CommittedResourceController<BuiltIn>>,
+    pub slots: Arc<ReservationController<BuiltIn>>,
 }
 
 impl Process {
@@ -195,9 +195,9 @@ pub fn commitments<S: Scheduler>(
     clock: &Arc<dyn Clock>,
     brake: Brake,
     scheduler: Arc<S>,
-) -> CommittedResourceController<S, NoDomainNames> {
+) -> CommittedResourceController<S> {
     let stores = &world.stores;
-    CommittedResourceController {
+    CommittedResourceController::new(Context {
         commitments: world.writer(&stores.commitments),
         reservations: world.writer(&stores.reservations),
         hypervisors: stores.hypervisors.clone(),
@@ -208,7 +208,7 @@ pub fn commitments<S: Scheduler>(
         freezer: world.freezer(),
         brake,
         scheduler,
-        domain_names: NoDomainNames,
+        domain_names: Arc::new(NoDomainNames),
         clock: clock.clone(),
         events: events(world),
         metrics: CommitmentMetrics::register(&metrics(), stores.commitments.clone()).unwrap(),
@@ -218,7 +218,6 @@ pub fn commitments<S: Scheduler>(
             pipelines: PipelineChoice::default(),
             slot_creation_delay: Duration::ZERO,
         },
-        pace: Pace::default(),
         cores: Arc::new(CoresBook::new(
             stores.commitments.clone(),
             stores.capacities.clone(),
@@ -226,12 +225,12 @@ pub fn commitments<S: Scheduler>(
             world.freezer(),
             world.commitments.clone(),
         )),
-    }
+    })
 }
 
-fn slots(world: &World, clock: &Arc<dyn Clock>, brake: Brake) -> ReservationController<BuiltIn, NoDomainNames> {
+fn slots(world: &World, clock: &Arc<dyn Clock>, brake: Brake) -> ReservationController<BuiltIn> {
     let stores = &world.stores;
-    ReservationController::new(Parts {
+    ReservationController::new(berth_reservation::Context {
         reservations: world.writer(&stores.reservations),
         commitments: stores.commitments.clone(),
         hypervisors: stores.hypervisors.clone(),
@@ -242,7 +241,7 @@ fn slots(world: &World, clock: &Arc<dyn Clock>, brake: Brake) -> ReservationCont
         freezer: world.freezer(),
         brake,
         scheduler: world.scheduler.clone(),
-        domain_names: NoDomainNames,
+        domain_names: Arc::new(NoDomainNames),
         clock: clock.clone(),
         events: events(world),
         metrics: ReservationMetrics::register(&metrics(), &stores.reservations).unwrap(),

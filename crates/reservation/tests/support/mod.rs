@@ -8,7 +8,7 @@ use berth_cluster::{
 };
 use berth_core::ClusterName;
 use berth_crds::{Condition, Hypervisor, Reservation, conditions};
-use berth_reservation::{Delays, Error, Parts, ReservationController, ReservationMetrics, Settings};
+use berth_reservation::{Context, Delays, Error, ReservationController, ReservationMetrics, Settings};
 use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
 use berth_telemetry::{
     clock::{Clock, TokioClock},
@@ -31,7 +31,7 @@ pub const ALLOCATION_GRACE: Duration = Duration::from_secs(1200);
 /// One process with the controller.
 pub struct Process {
     pub world: World,
-    pub slots: Arc<ReservationController<BuiltIn, NoDomainNames>>,
+    pub slots: Arc<ReservationController<BuiltIn>>,
     pub clock: Arc<dyn Clock>,
 }
 
@@ -165,10 +165,10 @@ pub fn path(number: u64) -> String {
     path_of::<Reservation>(&name(number))
 }
 
-fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn, NoDomainNames> {
+fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<BuiltIn> {
     let (stores, metrics) = (&world.stores, Metrics::new(&[].into()).unwrap());
     let counted = ClusterMetrics::register(&metrics).unwrap().events;
-    ReservationController::new(Parts {
+    ReservationController::new(Context {
         reservations: world.writer(&stores.reservations),
         commitments: stores.commitments.clone(),
         hypervisors: stores.hypervisors.clone(),
@@ -179,7 +179,7 @@ fn controller(world: &World, clock: &Arc<dyn Clock>) -> ReservationController<Bu
         freezer: world.freezer(),
         brake: world.brake(clock).unwrap(),
         scheduler: world.scheduler.clone(),
-        domain_names: NoDomainNames,
+        domain_names: Arc::new(NoDomainNames),
         clock: clock.clone(),
         events: Events::new(&world.clusters, None, counted, CancellationToken::new()).0,
         metrics: ReservationMetrics::register(&metrics, &stores.reservations).unwrap(),

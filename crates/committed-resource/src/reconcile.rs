@@ -1,7 +1,5 @@
 //! The controller: read, plan, decide, apply, report, write (architecture section 3).
 
-mod foresee;
-
 use std::{sync::Arc, time::Duration};
 
 use berth_cluster::{
@@ -36,8 +34,6 @@ use crate::{
     watches::{self, Watched},
 };
 
-pub use foresee::Outlook;
-
 /// A commitment with more new slots says that it is on its way before they are created, not after.
 const LONG_APPLY: usize = 32;
 
@@ -54,8 +50,8 @@ pub struct Settings {
     pub slot_creation_delay: Duration,
 }
 
-/// Turns commitments into slots.
-pub struct CommittedResourceController<S, D> {
+/// What the controller works with.
+pub struct Context<S> {
     /// Commitments, read and written.
     pub commitments: Writer<CommittedResource>,
     /// Reservations, read and written.
@@ -75,7 +71,7 @@ pub struct CommittedResourceController<S, D> {
     /// Finds hosts.
     pub scheduler: Arc<S>,
     /// Names of domains.
-    pub domain_names: D,
+    pub domain_names: Arc<dyn DomainNames>,
     /// The wall clock.
     pub clock: Arc<dyn Clock>,
     /// Tells people.
@@ -86,13 +82,18 @@ pub struct CommittedResourceController<S, D> {
     pub ids: FreshIds,
     /// The configuration.
     pub settings: Settings,
-    /// When commitments got their last slots.
-    pub pace: Pace,
     /// Counts and gives out cores.
     pub cores: Arc<CoresBook>,
 }
 
-impl<S: Scheduler, D: DomainNames> Reconciler for CommittedResourceController<S, D> {
+/// Turns commitments into slots.
+pub struct CommittedResourceController<S> {
+    pub(crate) context: Context<S>,
+    /// When commitments got their last slots.
+    pace: Pace,
+}
+
+impl<S: Scheduler> Reconciler for CommittedResourceController<S> {
     const NAME: &'static str = "committed-resource";
     type Key = ObjectKey;
     type Settings = ();
@@ -111,18 +112,18 @@ impl<S: Scheduler, D: DomainNames> Reconciler for CommittedResourceController<S,
 
     fn watches(&self, watches: &mut Watches<ObjectKey>) {
         let stores = Watched {
-            commitments: self.commitments.store(),
-            reservations: self.reservations.store(),
-            hypervisors: &self.hypervisors,
-            knowledges: self.flavor_groups.store(),
-            capacities: self.cores.capacities(),
-            pipelines: &self.pipelines,
+            commitments: self.context.commitments.store(),
+            reservations: self.context.reservations.store(),
+            hypervisors: &self.context.hypervisors,
+            knowledges: self.context.flavor_groups.store(),
+            capacities: self.context.cores.capacities(),
+            pipelines: &self.context.pipelines,
         };
         watches::declare(watches, &stores);
     }
 
     fn first_keys(&self) -> Vec<ObjectKey> {
-        self.commitments.store().keys()
+        self.context.commitments.store().keys()
     }
 
     /// The log lines say which commitment they are about.
@@ -133,17 +134,29 @@ impl<S: Scheduler, D: DomainNames> Reconciler for CommittedResourceController<S,
     }
 }
 
-impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
+impl<S: Scheduler> CommittedResourceController<S> {
+    /// A controller that has seen nothing yet.
+    pub fn new(context: Context<S>) -> Self {
+        Self { context, pace: Pace::default() }
+    }
+
+    /// What it works with.
+    pub fn context(&self) -> &Context<S> {
+        &self.context
+    }
+
     async fn reconcile_commitment(&self, key: ObjectKey) -> Result<Action, Error> {
         self.settle(&key).await?;
-        let _looking = self.cores.looking(&key);
-        let Some(seen) = self.commitments.store().get(&key) else {
-            self.brake.over(&Asker::of::<CommittedResource>(&key));
+        let _looking = self.context.cores.looking(&key);
+        let Some(seen) = self.context.commitments.store().get(&key) else {
+            self.context.brake.over(&Asker::of::<CommittedResource>(&key));
             self.pace.forget(&key);
             return Ok(Action::AwaitChange);
         };
         let Acted { decided, untouched, outcome } = self.act(&key, &seen).await?;
-        let Some(object) = self.commitments.store().get(&key) else { return outcome.map(|()| Action::AwaitChange) };
+        let Some(object) = self.context.commitments.store().get(&key) else {
+            return outcome.map(|()| Action::AwaitChange);
+        };
         // What was decided for one spec says nothing about another; whoever changed it has woken us.
         if (object.uid(), object.metadata.generation) != (seen.uid(), seen.metadata.generation) {
             return outcome.map(|()| Action::AwaitChange);
@@ -177,7 +190,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
                 return Ok(Acted { decided: hindered, untouched: None, outcome });
             }
         };
-        let decided = self.paced(key, unless_stopped(key, &facts, decided, &self.brake));
+        let decided = self.paced(key, unless_stopped(key, &facts, decided, &self.context.brake));
         let outcome = self.apply(key, object, &facts, &decided, request_id).await;
         self.tell_refusal(key, &decided, &outcome);
         let untouched = decided.plan.is_empty().then_some(facts);
@@ -186,7 +199,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
 
     /// With an external scheduler slots may have to be created with a pause between them (U1).
     fn paced(&self, key: &ObjectKey, decided: Decided) -> Decided {
-        let pause = self.settings.slot_creation_delay;
+        let pause = self.context.settings.slot_creation_delay;
         if !decided.later || pause.is_zero() {
             return decided;
         }
@@ -196,52 +209,52 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
 
     /// Looks up what earlier writes left in doubt, before anything is decided on it.
     async fn settle(&self, key: &ObjectKey) -> Result<(), Error> {
-        if self.commitments.store().in_doubt(key) {
-            self.commitments.settle(key).await?;
+        if self.context.commitments.store().in_doubt(key) {
+            self.context.commitments.settle(key).await?;
         }
         let prefix = format!("{}-", key.name);
-        let doubts = self.reservations.store().doubts();
+        let doubts = self.context.reservations.store().doubts();
         for slot in doubts.iter().filter(|slot| slot.name.starts_with(&prefix)) {
-            self.reservations.settle(slot).await?;
-            self.scheduler.settled(&slot_key(slot));
+            self.context.reservations.settle(slot).await?;
+            self.context.scheduler.settled(&slot_key(slot));
         }
         Ok(())
     }
 
-    fn request_id(&self, object: &CommittedResource) -> String {
+    pub(crate) fn request_id(&self, object: &CommittedResource) -> String {
         let given = object.annotations().get(labels::CREATOR_REQUEST_ID).filter(|id| !id.is_empty());
-        given.cloned().unwrap_or_else(|| format!("committed-resource-{}", self.ids.fresh()))
+        given.cloned().unwrap_or_else(|| format!("committed-resource-{}", self.context.ids.fresh()))
     }
 
-    fn reader(&self) -> Reader<'_, S> {
+    pub(crate) fn reader(&self) -> Reader<'_, S> {
         Reader {
-            commitments: self.commitments.store(),
-            reservations: self.reservations.store(),
-            hypervisors: &self.hypervisors,
-            flavor_groups: &self.flavor_groups,
-            freezer: &self.freezer,
-            scheduler: &*self.scheduler,
-            routes: &self.routes,
-            cores: &self.cores,
+            commitments: self.context.commitments.store(),
+            reservations: self.context.reservations.store(),
+            hypervisors: &self.context.hypervisors,
+            flavor_groups: &self.context.flavor_groups,
+            freezer: &self.context.freezer,
+            scheduler: &*self.context.scheduler,
+            routes: &self.context.routes,
+            cores: &self.context.cores,
         }
     }
 
-    async fn decide(&self, facts: &mut Facts, request_id: &str) -> Result<Decided, SchedulerError> {
+    pub(crate) async fn decide(&self, facts: &mut Facts, request_id: &str) -> Result<Decided, SchedulerError> {
         if let Some(why) = &facts.frozen {
             return Ok(Decided::idle(Course::Frozen(why.clone())));
         }
         let placing = Placing {
-            pipeline: pipeline_for(&facts.spec.group, &self.settings.pipelines).to_owned(),
-            domain_name: self.domain_names.resolve(&facts.spec.domain).await?,
+            pipeline: pipeline_for(&facts.spec.group, &self.context.settings.pipelines).to_owned(),
+            domain_name: self.context.domain_names.resolve(&facts.spec.domain).await?,
             request_id: request_id.to_owned(),
         };
-        decide(facts, self.settings.limits, self.clock.now(), &*self.scheduler, &placing).await
+        decide(facts, self.context.settings.limits, self.context.clock.now(), &*self.context.scheduler, &placing).await
     }
 
     /// Takes cores for a plan that asks for them.
-    fn counted(&self, key: &ObjectKey, decided: Decided) -> Decided {
+    pub(crate) fn counted(&self, key: &ObjectKey, decided: Decided) -> Decided {
         let Course::Count(claim) = &decided.plan.course else { return decided };
-        let verdict = self.cores.take(key, claim, self.clock.now());
+        let verdict = self.context.cores.take(key, claim, self.context.clock.now());
         Decided { cores: Some(verdict), ..decided }
     }
 
@@ -262,15 +275,15 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         if decided.plan.course == Course::Reserve && decided.plan.slots.create.len() > LONG_APPLY {
             self.write(key, object, Some(&Says::waiting()), facts, &decided.plan.course).await?;
         }
-        let newest = self.commitments.store().get(key).unwrap_or_else(|| object.clone());
+        let newest = self.context.commitments.store().get(key).unwrap_or_else(|| object.clone());
         let rolls_back = decided.plan.course == Course::RolledBack;
         let creator = if rolls_back { labels::SLOT_CREATOR_ROLLBACK } else { labels::SLOT_CREATOR };
         let apply = Apply {
             key,
-            commitments: &self.commitments,
-            reservations: &self.reservations,
-            scheduler: &*self.scheduler,
-            freezer: &self.freezer,
+            commitments: &self.context.commitments,
+            reservations: &self.context.reservations,
+            scheduler: &*self.context.scheduler,
+            freezer: &self.context.freezer,
             commitment: object,
             origin: Origin { request_id, commitment_uid: object.uid().unwrap_or_default(), creator },
         };
@@ -282,7 +295,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
     fn tell_refusal(&self, key: &ObjectKey, decided: &Decided, outcome: &Result<(), Error>) {
         if let Course::Refused { text, limit: Some((group, zone)), .. } = &decided.plan.course {
             info!(commitment = %key.name, reason = text, "no slots are created");
-            self.metrics.slot_limit.with_label_values(&[group.as_str(), zone.as_str()]).inc();
+            self.context.metrics.slot_limit.with_label_values(&[group.as_str(), zone.as_str()]).inc();
         }
         if let Err(error) = outcome {
             debug!(commitment = %key.name, %error, "the plan was not applied to its end");
@@ -296,7 +309,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         after: &Facts,
         decided: &Decided,
     ) -> Result<Action, Error> {
-        let report = report(after, decided, self.settings.delays, self.clock.now());
+        let report = report(after, decided, self.context.settings.delays, self.context.clock.now());
         self.write(key, object, report.says.as_ref(), after, &decided.plan.course).await?;
         Ok(Action::from_delay(report.again))
     }
@@ -310,10 +323,10 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
         course: &Course,
     ) -> Result<(), Error> {
         let mut new = old.clone();
-        let now = self.clock.now();
+        let now = self.context.clock.now();
         new.status = says.map(|says| status(old, says, now)).or(new.status);
         mark(&mut new, facts, course, now);
-        if let Written::Changed(written) = self.commitments.patch_status(key, old, &new).await? {
+        if let Written::Changed(written) = self.context.commitments.patch_status(key, old, &new).await? {
             self.tell(key, old, &written, says);
         }
         Ok(())
@@ -324,7 +337,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
     fn tell(&self, key: &ObjectKey, old: &CommittedResource, new: &CommittedResource, says: Option<&Says>) {
         for event in changed_marks(old, new) {
             info!(commitment = %key.name, reason = event.reason, message = event.note, "commitment marked");
-            self.events.publish(&key.cluster, &new.object_ref(&()), event);
+            self.context.events.publish(&key.cluster, &new.object_ref(&()), event);
         }
         let ready = |object: &CommittedResource| conditions::ready(&object.status.as_ref()?.conditions).cloned();
         let (before, Some(after)) = (ready(old), ready(new)) else { return };
@@ -339,7 +352,7 @@ impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
             action: "Reserve".to_owned(),
             note: after.message,
         };
-        self.events.publish(&key.cluster, &new.object_ref(&()), event);
+        self.context.events.publish(&key.cluster, &new.object_ref(&()), event);
     }
 }
 
@@ -352,13 +365,13 @@ struct Acted {
 }
 
 /// The assume entries of a plan: they end with the apply, however it ends, also when it is cut off (U1).
-struct Entries<'a, S: Scheduler, D> {
-    controller: &'a CommittedResourceController<S, D>,
+struct Entries<'a, S: Scheduler> {
+    controller: &'a CommittedResourceController<S>,
     decided: &'a Decided,
 }
 
-impl<S: Scheduler, D> Drop for Entries<'_, S, D> {
+impl<S: Scheduler> Drop for Entries<'_, S> {
     fn drop(&mut self) {
-        self.controller.scheduler.applied(&self.decided.assumed);
+        self.controller.context.scheduler.applied(&self.decided.assumed);
     }
 }

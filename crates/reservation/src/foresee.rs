@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use berth_cluster::ObjectKey;
 use berth_crds::Reservation;
-use berth_scheduler::{DomainNames, Scheduler, SlotRequest};
+use berth_scheduler::{Scheduler, SlotRequest};
 
-use super::ReservationController;
 use crate::{
     facts::Facts,
     plan::{Delays, Plan, plan},
+    reconcile::ReservationController,
     status::Says,
     watches::is_slot,
 };
@@ -28,11 +28,11 @@ pub struct Outlook {
     pub delays: Delays,
 }
 
-impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
+impl<S: Scheduler> ReservationController<S> {
     /// Looks at a slot and does nothing about it; `None` when there is no readable slot.
     pub fn foresee(&self, key: &ObjectKey) -> Option<Outlook> {
         let object = self.store().get(key).filter(|object| is_slot(object))?;
-        let (facts, delays) = (self.read(key, &object), self.parts.settings.delays);
+        let (facts, delays) = (self.read(key, &object), self.context.settings.delays);
         Some(Outlook { plan: plan(&facts, delays), object, facts, delays })
     }
 

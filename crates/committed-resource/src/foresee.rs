@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use berth_cluster::ObjectKey;
 use berth_crds::CommittedResource;
-use berth_scheduler::{DomainNames, Scheduler};
+use berth_scheduler::Scheduler;
 
-use super::CommittedResourceController;
 use crate::{
     braking::unless_stopped,
     facts::Facts,
     hindrance::Hindrance,
     plan::Decided,
+    reconcile::CommittedResourceController,
     status::{Delays, Report, report, status},
 };
 
@@ -35,28 +35,28 @@ pub struct Outlook {
     pub delays: Delays,
 }
 
-impl<S: Scheduler, D: DomainNames> CommittedResourceController<S, D> {
+impl<S: Scheduler> CommittedResourceController<S> {
     /// Looks at a commitment and does nothing about it; `None` when there is no readable one. The assume entries of the
     /// decision end with it.
     pub async fn foresee(&self, key: &ObjectKey) -> Option<Outlook> {
-        let object = self.commitments.store().get(key)?;
+        let object = self.context.commitments.store().get(key)?;
         // What it takes of cores ends with the look.
-        let _looking = self.cores.looking(key);
+        let _looking = self.context.cores.looking(key);
         let mut facts = self.reader().facts(key, &object);
         let decided = match self.decide(&mut facts, &self.request_id(&object)).await {
             Ok(decided) => self.counted(key, decided),
             Err(error) => Decided::hindered(Hindrance::Scheduler(error)),
         };
         // Its window begins empty here: what others have disturbed only the operator knows, and the mark on the object.
-        let decided = unless_stopped(key, &facts, decided, &self.brake);
-        self.scheduler.applied(&decided.assumed);
-        let now = self.clock.now();
-        let report = report(&facts, &decided, self.settings.delays, now);
+        let decided = unless_stopped(key, &facts, decided, &self.context.brake);
+        self.context.scheduler.applied(&decided.assumed);
+        let now = self.context.clock.now();
+        let report = report(&facts, &decided, self.context.settings.delays, now);
         let said = |says| Some(status(&object, says, now)) == object.status;
         Some(Outlook {
             refused: decided.is_refused(&facts),
             is_news: report.says.as_ref().is_some_and(|says| !said(says)),
-            delays: self.settings.delays,
+            delays: self.context.settings.delays,
             object,
             facts,
             decided,

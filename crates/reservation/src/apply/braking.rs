@@ -10,28 +10,28 @@ use berth_crds::{
     conditions::safety::{HOST_IN_ANOTHER_ZONE, HOST_MISSING, HOST_OVERBOOKED},
     facts,
 };
-use berth_scheduler::{DomainNames, Scheduler};
+use berth_scheduler::Scheduler;
 
-use super::ReservationController;
 use crate::{
     error::Error,
     facts::HostFact,
     plan::{Revocation, Step},
+    reconcile::ReservationController,
     watches::is_slot,
 };
 
 const CAUSES: [&str; 3] = [HOST_MISSING, HOST_IN_ANOTHER_ZONE, HOST_OVERBOOKED];
 
-impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
+impl<S: Scheduler> ReservationController<S> {
     /// The slot as it is now if the step may be done, none if the brake holds it back.
-    pub(super) async fn unless_stopped(
+    pub(crate) async fn unless_stopped(
         &self,
         key: &ObjectKey,
         object: Arc<Reservation>,
         step: &Step,
         host: &HostFact,
     ) -> Result<Option<Arc<Reservation>>, Error> {
-        let (brake, asker) = (&self.parts.brake, Asker::of::<Reservation>(key));
+        let (brake, asker) = (&self.context.brake, Asker::of::<Reservation>(key));
         let disruption = if let Step::Revoke(why) = step { self.disruption(key, &object, why) } else { None };
         let outcome = if let Some(plan) = disruption {
             let demand = self.demand(&plan);
@@ -45,8 +45,8 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
         if *step == Step::Frozen || undecided {
             return Ok(Some(object));
         }
-        let (stopped, now) = (outcome.err(), self.parts.clock.now());
-        let said = say_braked(&self.parts.reservations, key, object, &CAUSES, stopped.as_ref(), now).await?;
+        let (stopped, now) = (outcome.err(), self.context.clock.now());
+        let said = say_braked(&self.context.reservations, key, object, &CAUSES, stopped.as_ref(), now).await?;
         Ok(stopped.is_none().then_some(said))
     }
 
@@ -64,7 +64,7 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     }
 
     /// The other slots of the commitment on a host that has gone: they lose it in the same look (U36).
-    pub(super) fn lost_together(
+    pub(crate) fn lost_together(
         &self,
         key: &ObjectKey,
         object: &Reservation,
@@ -90,8 +90,8 @@ impl<S: Scheduler, D: DomainNames> ReservationController<S, D> {
     fn demand(&self, plan: &Disruption) -> impl Iterator<Item = ObjectKey> {
         let missing = if plan.cause == HOST_MISSING { self.missing.all() } else { Vec::new() };
         let slots = missing.into_iter().flat_map(|host| self.on_host(&host));
-        let concerned =
-            slots.filter(|entry| zone(&entry.object) == plan.zone && self.parts.freezer.slot(&entry.object).is_none());
+        let concerned = slots
+            .filter(|entry| zone(&entry.object) == plan.zone && self.context.freezer.slot(&entry.object).is_none());
         concerned.map(|entry| entry.key)
     }
 }

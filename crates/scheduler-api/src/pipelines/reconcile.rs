@@ -11,10 +11,17 @@ use serde_json::Value;
 
 use super::{Object, judge, status};
 
+/// What the controller works with.
+pub struct Context {
+    /// Pipelines, read and written while the fence of the writer is open.
+    pub pipelines: Writer<Pipeline>,
+    /// The wall clock.
+    pub clock: Arc<dyn Clock>,
+}
+
 /// Says in the objects what became of them.
 pub struct PipelineController {
-    pipelines: Writer<Pipeline>,
-    clock: Arc<dyn Clock>,
+    context: Context,
 }
 
 impl Reconciler for PipelineController {
@@ -36,17 +43,17 @@ impl Reconciler for PipelineController {
     fn watches(&self, watches: &mut Watches<ObjectKey>) {
         let at_home =
             |change: &Change<Pipeline>| Some(change.key.clone()).filter(|key| key.cluster == ClusterName::home());
-        watches.changes(self.pipelines.store(), at_home);
+        watches.changes(self.context.pipelines.store(), at_home);
     }
 
     fn first_keys(&self) -> Vec<ObjectKey> {
-        self.pipelines.store().keys()
+        self.context.pipelines.store().keys()
     }
 
     async fn reconcile(&self, key: ObjectKey) -> Result<Action, WriteError> {
-        let store = self.pipelines.store();
+        let store = self.context.pipelines.store();
         if store.in_doubt(&key) {
-            self.pipelines.settle(&key).await?;
+            self.context.pipelines.settle(&key).await?;
         }
         if let Some(malformed) = store.malformed().into_iter().find(|malformed| malformed.key == key) {
             self.say(&key, &shell(&malformed), Object::Malformed(&malformed)).await?;
@@ -58,17 +65,17 @@ impl Reconciler for PipelineController {
 }
 
 impl PipelineController {
-    /// A controller that writes only while the fence of the writer is open.
-    pub fn new(pipelines: Writer<Pipeline>, clock: Arc<dyn Clock>) -> Self {
-        Self { pipelines, clock }
+    /// A controller that has seen nothing yet.
+    pub fn new(context: Context) -> Self {
+        Self { context }
     }
 
     async fn say(&self, key: &ObjectKey, old: &Pipeline, object: Object<'_>) -> Result<(), WriteError> {
         let Some((_, report)) = judge(object) else { return Ok(()) };
         let mut new = old.clone();
         let before = old.status.clone().unwrap_or_default();
-        new.status = Some(status(&before, &report, old.metadata.generation, self.clock.now()));
-        match self.pipelines.patch_status(key, old, &new).await {
+        new.status = Some(status(&before, &report, old.metadata.generation, self.context.clock.now()));
+        match self.context.pipelines.patch_status(key, old, &new).await {
             // It took effect: what is malformed is the object, and that is what was said.
             Err(WriteError::Malformed { .. }) if report.unreadable.is_some() => Ok(()),
             written => written.map(drop),

@@ -1,0 +1,200 @@
+//! Apply: carries out the step that was planned for a slot. Every write can be the last one; the next reconciliation finds what
+//! is left to do.
+
+mod braking;
+mod verification;
+
+use std::sync::Arc;
+
+use berth_cluster::{Event, EventKind, Guard, ObjectKey, WriteError, Written, indexes::RESERVATION_BY_HOST};
+use berth_core::HostName;
+use berth_crds::{
+    Reservation,
+    conditions::{
+        Status,
+        reservation::{self as texts, Reason},
+    },
+};
+use berth_scheduler::{Placed, Placement, Scheduler, SchedulerError, SlotRequest, WholeRequest};
+use kube::Resource;
+use tracing::{debug, info};
+
+use crate::{
+    error::Error,
+    keys::slot_key,
+    plan::Revocation,
+    reconcile::ReservationController,
+    status::{Place, Says, status, unavailable},
+};
+
+impl<S: Scheduler> ReservationController<S> {
+    pub(crate) async fn confirm(
+        &self,
+        key: &ObjectKey,
+        object: &Reservation,
+        pre_allocated: bool,
+    ) -> Result<(), Error> {
+        let Some(host) = object.spec.target_host.as_deref() else { return Ok(()) };
+        let (reason, message) = if pre_allocated {
+            (Reason::PreAllocated, texts::PRE_ALLOCATED)
+        } else {
+            (Reason::ReservationActive, texts::SCHEDULED)
+        };
+        let says = Says::new(Status::True, reason, message).at(Place::On(host.into()));
+        self.told.forget(key);
+        self.say(key, object, says).await?;
+        let left = object.status.as_ref().and_then(|status| status.host.as_deref()).filter(|left| *left != host);
+        if let Some(left) = left {
+            self.tell(key, object, EventKind::Normal, "SlotMoved", format!("moved from host {left} to host {host}"));
+        }
+        Ok(())
+    }
+
+    /// When a host has gone, all slots of the commitment on it lose it in one look, so that they are placed anew
+    /// together (U36).
+    pub(crate) async fn revoke_all(
+        &self,
+        key: &ObjectKey,
+        object: &Arc<Reservation>,
+        why: &Revocation,
+    ) -> Result<(), Error> {
+        self.revoke(key, object, why).await?;
+        let Revocation::HostGone(host, _) = why else { return Ok(()) };
+        for other in self.lost_together(key, object, why) {
+            self.revoke(&other.key, &other.object, why).await?;
+        }
+        if self.store().select(&RESERVATION_BY_HOST, host.as_str()).is_empty() {
+            self.missing.over(host);
+        }
+        Ok(())
+    }
+
+    /// Takes the host away on the facts that were read, then says so. With a host that has gone its VMs are gone, too;
+    /// else they run where they ran, and the slot keeps expecting them.
+    async fn revoke(&self, key: &ObjectKey, object: &Arc<Reservation>, why: &Revocation) -> Result<(), Error> {
+        let mut bare = Reservation::clone(object);
+        bare.spec.target_host = None;
+        if let (Revocation::HostGone(..), Some(data)) = (why, &mut bare.spec.committed_resource_reservation) {
+            data.allocations.clear();
+        }
+        match self.context.reservations.patch(key, object, &bare, Guard::Version).await? {
+            Written::Changed(object) => self.unbind(key, &object, why).await,
+            Written::Unchanged | Written::Gone => Ok(()),
+        }
+    }
+
+    /// Who cleared it, if it was not a person.
+    pub(crate) fn known(&self, key: &ObjectKey, why: Revocation) -> Revocation {
+        let eviction = self.evictions.why(key).filter(|_| why == Revocation::Cleared);
+        eviction.map_or(why, |eviction| Revocation::Oversubscribed(eviction.host, eviction.excess))
+    }
+
+    pub(crate) async fn unbind(&self, key: &ObjectKey, object: &Reservation, why: &Revocation) -> Result<(), Error> {
+        let message = why.message();
+        let says = Says::new(Status::False, Reason::PlacementRevoked, message.as_str()).at(Place::Nowhere);
+        self.say(key, object, says).await?;
+        self.evictions.forget(key);
+        self.context.metrics.revoked.with_label_values(&[why.cause()]).inc();
+        info!(slot = %key.name, reason = message, "slot lost its host");
+        self.tell(key, object, EventKind::Warning, Reason::PlacementRevoked.as_str(), message);
+        Ok(())
+    }
+
+    /// Asks the scheduler for a host and writes it, or says why there is none.
+    pub(crate) async fn place(&self, key: &ObjectKey, object: &Arc<Reservation>) -> Result<(), Error> {
+        let outcome = match self.requests(key, object).await {
+            Ok(requests) => self.settle_on(key, object, self.ask(key, requests).await).await,
+            Err(says) => self.say(key, object, says).await,
+        };
+        self.promised.forget(key);
+        self.evictions.forget(key);
+        self.context.scheduler.applied(&[slot_key(key)]);
+        outcome
+    }
+
+    async fn settle_on(
+        &self,
+        key: &ObjectKey,
+        object: &Arc<Reservation>,
+        placed: Result<Placed, SchedulerError>,
+    ) -> Result<(), Error> {
+        match placed {
+            Ok(Placed::Host(host)) => self.target(key, object, &host).await,
+            Ok(Placed::Nowhere(shortage)) => self.nowhere(key, object, &shortage.to_string()).await,
+            Err(SchedulerError::InDoubt { .. }) => Err(Error::InDoubt),
+            Err(error) => self.say(key, object, self.refreshed(key, unavailable(&error))).await,
+        }
+    }
+
+    pub(crate) async fn ask(&self, key: &ObjectKey, requests: Vec<SlotRequest>) -> Result<Placed, SchedulerError> {
+        let own = requests[0].clone();
+        if requests.len() > 1 {
+            let mut whole = WholeRequest { slots: requests, existing: true, ..WholeRequest::default() };
+            whole.slots.sort_by(|a, b| a.rank.cmp(&b.rank));
+            if let Placement::Decided { hosts, .. } = self.context.scheduler.place_all(&whole).await? {
+                let found = whole.slots.iter().zip(&hosts).filter(|(_, host)| host.is_some());
+                let others: Vec<_> =
+                    found.map(|(slot, _)| slot.key.clone()).filter(|found| *found != slot_key(key)).collect();
+                for other in &others {
+                    self.promised.noticed(&ObjectKey::new(other.cluster.clone(), other.name.as_str()));
+                }
+                self.context.requests.add(others.iter().map(ObjectKey::from));
+            }
+        }
+        self.context.scheduler.place(&own).await
+    }
+
+    pub(crate) async fn target(
+        &self,
+        key: &ObjectKey,
+        object: &Arc<Reservation>,
+        host: &HostName,
+    ) -> Result<(), Error> {
+        let mut placed = Reservation::clone(object);
+        placed.spec.target_host = Some(host.to_string());
+        debug!(slot = %key.name, %host, "placing");
+        let written = self.context.reservations.patch(key, object, &placed, Guard::Version).await;
+        if let Err(WriteError::Unknown { .. }) = &written {
+            self.context.scheduler.in_doubt(&slot_key(key));
+        }
+        Ok(written.map(drop)?)
+    }
+
+    /// Says that no host was found.
+    async fn nowhere(&self, key: &ObjectKey, object: &Reservation, shortage: &str) -> Result<(), Error> {
+        if self.context.hypervisors.is_empty() {
+            let says = Says::new(Status::False, Reason::NoHostsAvailable, texts::NO_HYPERVISORS);
+            return self.say(key, object, says).await;
+        }
+        let says = Says::new(Status::False, Reason::NoHostsFound, texts::NO_HOSTS).detailed(shortage);
+        self.say(key, object, self.refreshed(key, says)).await
+    }
+
+    /// Counts, and what the scheduler complains of, are refreshed at most once per retry interval (U52).
+    fn refreshed(&self, key: &ObjectKey, says: Says) -> Says {
+        let refresh = self.told.noticed(key) >= self.context.settings.delays.retry;
+        if refresh {
+            self.told.forget(key);
+        }
+        Says { refresh, ..says }
+    }
+
+    pub(crate) async fn say(&self, key: &ObjectKey, object: &Reservation, says: Says) -> Result<(), Error> {
+        self.write(key, object, Some(&says)).await
+    }
+
+    pub(crate) async fn write(&self, key: &ObjectKey, old: &Reservation, says: Option<&Says>) -> Result<(), Error> {
+        let mut new = old.clone();
+        new.status = Some(status(old, says, self.context.clock.now()));
+        Ok(self.context.reservations.patch_status(key, old, &new).await.map(drop)?)
+    }
+
+    pub(crate) fn tell(&self, key: &ObjectKey, object: &Reservation, kind: EventKind, reason: &str, note: String) {
+        let event = Event { kind, reason: reason.to_owned(), action: "Place".to_owned(), note };
+        self.context.events.publish(&key.cluster, &object.object_ref(&()), event);
+    }
+}
+
+pub(crate) fn nameless() -> Says {
+    Says::new(Status::False, Reason::MissingResourceName, texts::NO_RESOURCE_NAME)
+}

@@ -1,0 +1,80 @@
+//! Read: what the capacity view knows of a host, the objects of the slots on it, and whether everything is known that
+//! concerns it.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use berth_cluster::{Malformed, ObjectKey, Partial, indexes::RESERVATION_BY_HOST};
+use berth_core::{Resources, host::ConditionStatus, host::Host};
+use berth_crds::{Reservation, conditions::READY};
+use berth_scheduler::{Held, HostReport};
+
+use super::{
+    facts::{Facts, Occupant},
+    reconcile::OversubscriptionController,
+};
+use crate::{keys::object_key, watches::is_slot};
+
+/// A host as it was read, with the objects of the slots on it.
+pub(super) struct Seen {
+    pub(super) host: Host,
+    pub(super) facts: Facts,
+    pub(super) slots: Vec<(ObjectKey, Arc<Reservation>)>,
+}
+
+impl OversubscriptionController {
+    /// What the view knows of the host, if it is the one of that name that counts.
+    pub(super) fn report(&self, key: &ObjectKey) -> Option<HostReport> {
+        self.context.hypervisors.get(key)?;
+        let report = self.context.view.host_report(&(&*key.name).into())?;
+        (report.host.cluster == key.cluster).then_some(report)
+    }
+
+    /// Whether everything is known that concerns the host (D5): its own object, and all Reservations in its cluster and in
+    /// those from which something stands on it.
+    pub(super) fn complete(&self, report: &HostReport) -> Result<(), Partial> {
+        let name = report.host.name.as_str();
+        self.context.hypervisors.complete_for(&report.host.cluster, |one| *one.key.name == *name)?;
+        let reservations = self.context.reservations.store();
+        let named = reservations.select(&RESERVATION_BY_HOST, name);
+        let readable = |one: &Malformed| named.iter().any(|entry| entry.key == one.key);
+        let concerns = |one: &Malformed| {
+            readable(one) || one.raw["spec"]["targetHost"] == *name || one.raw["status"]["host"] == *name
+        };
+        let clusters = report.reservations.iter().map(|held| &held.reservation.key.cluster);
+        for cluster in clusters.chain([&report.host.cluster]).collect::<BTreeSet<_>>() {
+            reservations.complete_for(cluster, concerns)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn read(&self, report: HostReport) -> Seen {
+        let store = self.context.reservations.store();
+        let object = |held: &Held| {
+            let key = object_key(&held.reservation.key);
+            let stays = |object: &Reservation| is_slot(object) && object.metadata.deletion_timestamp.is_none();
+            store.get(&key).filter(|object| stays(object)).map(|object| (key, object))
+        };
+        let held = report.reservations.iter().filter_map(|held| Some((held, object(held)?)));
+        let (occupants, slots) =
+            held.map(|(held, (key, object))| (self.occupant(&report.host, held, &object), (key, object))).unzip();
+        let facts = Facts {
+            ready: report.host.conditions.get(READY) == Some(&ConditionStatus::True) && report.host.nonsense.is_none(),
+            free: report.observed,
+            slots: occupants,
+        };
+        Seen { host: report.host, facts, slots }
+    }
+
+    fn occupant(&self, host: &Host, held: &Held, object: &Reservation) -> Occupant {
+        let expected = object.spec.committed_resource_reservation.iter().flat_map(|data| &data.allocations);
+        let frozen = self.context.freezer.slot(object).is_some();
+        Occupant {
+            key: held.reservation.key.clone(),
+            size: held.reservation.size.at_least_zero(),
+            block: held.block.block,
+            empty: expected.count() == 0 && held.covered == Resources::ZERO,
+            leaving: object.spec.target_host.as_deref() != Some(host.name.as_str()) && !frozen,
+            frozen,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The controller: read, plan, apply (architecture section 3). The one decision that it takes, a host for a slot without one,
+//! is the scheduler's.
+
+use std::sync::Arc;
+
+use berth_cluster::{
+    Absences, Action, Asker, Brake, Events, FlavorGroupsCache, Freezer, ObjectKey, Reconciler, Requests, Right, Routes,
+    Store, Verb, Watches, Writer,
+};
+use berth_core::HostName;
+use berth_crds::{CommittedResource, Hypervisor, Pipeline, Reservation};
+use berth_scheduler::{DomainNames, PipelineChoice, Scheduler};
+use berth_telemetry::{clock::Clock, ids::FreshIds};
+use tracing::{Instrument as _, Span, field::Empty, info_span};
+
+use crate::{
+    apply::nameless,
+    departures::Departures,
+    error::Error,
+    keys::slot_key,
+    metrics::ReservationMetrics,
+    oversubscription::Evictions,
+    plan::{Delays, Plan, Step, plan},
+    read::given_request_id,
+    since::Since,
+    watches::{self, Watched, is_slot},
+};
+
+/// What the configuration says.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// When to look again.
+    pub delays: Delays,
+    /// Which pipeline places the slots of which flavor group.
+    pub pipelines: PipelineChoice,
+}
+
+/// What the controller works with.
+pub struct Context<S> {
+    /// Reservations, read and written.
+    pub reservations: Writer<Reservation>,
+    /// Commitments, read only.
+    pub commitments: Store<CommittedResource>,
+    /// Hosts, read only.
+    pub hypervisors: Store<Hypervisor>,
+    /// Pipelines, which are only watched.
+    pub pipelines: Store<Pipeline>,
+    /// Which cluster serves which zone.
+    pub routes: Routes,
+    /// The flavor groups.
+    pub flavor_groups: FlavorGroupsCache,
+    /// Knows what is left as it is (U57).
+    pub freezer: Freezer,
+    /// Stops what would disturb too much (D14).
+    pub brake: Brake,
+    /// Finds hosts.
+    pub scheduler: Arc<S>,
+    /// Names of domains.
+    pub domain_names: Arc<dyn DomainNames>,
+    /// The wall clock.
+    pub clock: Arc<dyn Clock>,
+    /// Tells people.
+    pub events: Events,
+    /// Counts.
+    pub metrics: ReservationMetrics,
+    /// Ids of requests that nobody gave one.
+    pub ids: FreshIds,
+    /// The configuration.
+    pub settings: Settings,
+    /// The requests of this controller: a decision about several slots enqueues the others.
+    pub requests: Requests<ObjectKey>,
+}
+
+/// Puts slots into force on hosts and keeps them there.
+pub struct ReservationController<S> {
+    pub(crate) context: Context<S>,
+    pub(crate) missing: Absences<HostName>,
+    pub(crate) departures: Departures,
+    /// Since when the filter counts in the condition of a slot without host are as they are.
+    pub(crate) told: Since<ObjectKey>,
+    /// Slots that got a host together with another one of their commitment and have not asked for it yet.
+    pub(crate) promised: Since<ObjectKey>,
+    /// Why slots lost their host that another controller took it from.
+    pub(crate) evictions: Evictions,
+}
+
+impl<S: Scheduler> Reconciler for ReservationController<S> {
+    const NAME: &'static str = "commitment-reservation";
+    type Key = ObjectKey;
+    type Settings = ();
+    type Error = Error;
+
+    fn rights((): &()) -> Vec<Right> {
+        vec![
+            Right::kind::<Reservation>(&[Verb::Patch]).because("Slots get a host, lose it, and follow their VMs."),
+            Right::status::<Reservation>(&[Verb::Patch]).because("Whether a slot is in force, and where."),
+            Right::events_about::<Reservation>().because("Events about slots."),
+        ]
+    }
+
+    fn watches(&self, watches: &mut Watches<ObjectKey>) {
+        let stores = Watched {
+            reservations: self.store(),
+            commitments: &self.context.commitments,
+            hypervisors: &self.context.hypervisors,
+            knowledges: self.context.flavor_groups.store(),
+            pipelines: &self.context.pipelines,
+        };
+        watches::declare(watches, &stores);
+    }
+
+    fn first_keys(&self) -> Vec<ObjectKey> {
+        self.store().keys()
+    }
+
+    /// The log lines say which slot they are about.
+    async fn reconcile(&self, key: ObjectKey) -> Result<Action, Error> {
+        let span = info_span!("slot", module = "committed-resources", req = &*key.name, greq = Empty);
+        self.reconcile_slot(key).instrument(span).await
+    }
+}
+
+impl<S: Scheduler> ReservationController<S> {
+    /// A controller that has seen nothing yet.
+    pub fn new(context: Context<S>) -> Self {
+        let (missing, departures) = (Absences::default(), Departures::default());
+        let (told, promised) = (Since::default(), Since::default());
+        Self { context, missing, departures, told, promised, evictions: Evictions::default() }
+    }
+
+    /// Where whoever takes the host of a slot away leaves a word why.
+    pub fn evictions(&self) -> Evictions {
+        self.evictions.clone()
+    }
+
+    async fn reconcile_slot(&self, key: ObjectKey) -> Result<Action, Error> {
+        self.settle(&key).await?;
+        let object = self.store().get(&key).filter(|object| is_slot(object));
+        let Some(object) = object else {
+            self.told.forget(&key);
+            self.evictions.forget(&key);
+            self.departures.forget(&key);
+            self.give_back(&key);
+            self.context.brake.over(&Asker::of::<Reservation>(&key));
+            return Ok(Action::AwaitChange);
+        };
+        Span::current().record("greq", given_request_id(&object));
+        let facts = self.read(&key, &object);
+        let Plan { step, again } = plan(&facts, self.context.settings.delays);
+        if step != Step::Place {
+            self.give_back(&key);
+        }
+        let Some(object) = self.unless_stopped(&key, object, &step, &facts.host).await? else {
+            return Ok(Action::RequeueAfter(self.context.settings.delays.retry));
+        };
+        match step {
+            Step::Nothing => {}
+            Step::Frozen => self.context.scheduler.withdraw(&slot_key(&key)),
+            Step::Echo => self.write(&key, &object, None).await?,
+            Step::Verify(verified) => self.verified(&key, &object, verified).await?,
+            Step::Nameless => self.say(&key, &object, nameless()).await?,
+            Step::Confirm { pre_allocated } => self.confirm(&key, &object, pre_allocated).await?,
+            Step::Unbind(why) => self.unbind(&key, &object, &self.known(&key, why)).await?,
+            Step::Revoke(why) => self.revoke_all(&key, &object, &why).await?,
+            Step::Return(host) => self.target(&key, &object, &host).await?,
+            Step::Place => self.place(&key, &object).await?,
+        }
+        Ok(Action::from_delay(again))
+    }
+
+    pub(crate) fn store(&self) -> &Store<Reservation> {
+        self.context.reservations.store()
+    }
+
+    pub(crate) async fn settle(&self, key: &ObjectKey) -> Result<(), Error> {
+        if self.store().in_doubt(key) {
+            self.context.reservations.settle(key).await?;
+            self.context.scheduler.settled(&slot_key(key));
+        }
+        Ok(())
+    }
+
+    /// A slot that does not need the host that was found for it together with others gives the room back.
+    fn give_back(&self, key: &ObjectKey) {
+        if self.promised.forget(key) {
+            self.context.scheduler.applied(&[slot_key(key)]);
+        }
+    }
+}
