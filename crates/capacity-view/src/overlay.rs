@@ -59,7 +59,7 @@ impl<'v> Overlay<'v> {
     pub fn assume(&mut self, entry: Assumed) {
         let key = entry.key.clone();
         let former = self.assumed(&key).map(|entry| entry.host.clone());
-        let hosts = BTreeSet::from_iter(former.into_iter().chain([entry.host.clone()]));
+        let hosts: BTreeSet<HostName> = former.into_iter().chain([entry.host.clone()]).collect();
         self.changes.entries.assume(entry);
         self.follow(&key, hosts);
     }

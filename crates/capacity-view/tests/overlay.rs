@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::collections::BTreeMap;
+
 use berth_capacity_view::{Assumed, HostId, Overlay, Question, View};
 use berth_core::{HostName, Resources, SlotKey, VmId, reservation::Reservation};
 use proptest::{collection::vec, prelude::*};
@@ -59,14 +61,18 @@ fn change(view: &mut View, key: &SlotKey, counted: Option<Reservation>) {
         Some(reservation) => drop(view.set_reservation(reservation)),
         None => drop(view.remove_reservation(key)),
     }
-    entry.into_iter().for_each(|entry| drop(view.assume(entry)));
-    claim.into_iter().for_each(|claim| drop(view.claim(claim)));
+    if let Some(entry) = entry {
+        drop(view.assume(entry));
+    }
+    if let Some(claim) = claim {
+        drop(view.claim(claim));
+    }
 }
 
 /// The view after everything has really happened: first what is written, then what is only counted otherwise.
 fn real(view: &View, steps: &[Step]) -> View {
     let mut real = view.clone();
-    let mut slots = std::collections::BTreeMap::new();
+    let mut slots = BTreeMap::new();
     for step in steps {
         write(&mut real, step.clone());
         match step {
@@ -76,25 +82,33 @@ fn real(view: &View, steps: &[Step]) -> View {
                     let (memory, cpu) = (known.size.memory.min(size.memory), known.size.cpu.min(size.cpu));
                     Reservation { size: Resources::new(memory, cpu), ..known.clone() }
                 });
-                shrunk.into_iter().for_each(|shrunk| drop(slots.insert(key.clone(), Some(shrunk))));
+                if let Some(shrunk) = shrunk {
+                    drop(slots.insert(key.clone(), Some(shrunk)));
+                }
             }
             Step::Restore(key) => drop(slots.remove(key)),
             _ => {}
         }
     }
-    slots.into_iter().for_each(|(key, counted)| change(&mut real, &key, counted));
+    for (key, counted) in slots {
+        change(&mut real, &key, counted);
+    }
     real
 }
 
 fn grown(events: Vec<support::Event>) -> View {
     let mut view = View::default();
-    events.into_iter().for_each(|event| act(&mut view, event));
+    for event in events {
+        act(&mut view, event);
+    }
     view
 }
 
 fn changed<'v>(view: &'v View, steps: &[Step]) -> Overlay<'v> {
     let mut overlay = view.overlay();
-    steps.iter().for_each(|step| take(&mut overlay, step.clone()));
+    for step in steps {
+        take(&mut overlay, step.clone());
+    }
     overlay
 }
 
@@ -143,7 +157,9 @@ proptest! {
     fn what_is_committed_is_what_would_have_been_written(events in vec(event(), 1..30), steps in vec(step(), 0..8)) {
         let view = grown(events);
         let (mut written, mut committed) = (view.clone(), view.clone());
-        steps.iter().for_each(|step| write(&mut written, step.clone()));
+        for step in &steps {
+            write(&mut written, step.clone());
+        }
         let before: Vec<_> = hosts(&view).into_iter().map(|id| (id, view.state(id).unwrap().room())).collect();
         let gained = committed.commit(changed(&view, &steps).into_entries());
         for (id, room) in before {

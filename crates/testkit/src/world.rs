@@ -122,7 +122,7 @@ impl World {
         feed_hosts(&self.stores.hypervisors, &Routes::home_only(), move |name, host| view.host_changed(name, host));
         let view = self.scheduler.clone();
         feed_reservations(&self.stores.reservations, move |key, reservation| {
-            view.reservation_changed(key, reservation)
+            view.reservation_changed(key, reservation);
         });
     }
 

@@ -103,7 +103,9 @@ impl Inner {
         let doubts: Vec<&Assumed> = view.all_assumed().filter(|entry| entry.doubt && !is_own(entry)).collect();
         let first = *doubts.first()?;
         let mut overlay = view.overlay();
-        doubts.iter().for_each(|entry| overlay.forget(&entry.key));
+        for entry in &doubts {
+            overlay.forget(&entry.key);
+        }
         self.find_all(&mut overlay, whole).iter().all(is_found).then(|| first.clone())
     }
 

@@ -13,6 +13,9 @@ pub(crate) use scores::Scores;
 
 use crate::{FilterName, field::Field, run::Run, survivors::Survivors};
 
+/// A step that was made of its parameters.
+pub(crate) type Made<T> = Result<Box<T>, StepFault>;
+
 /// Removes hosts.
 pub(crate) trait Filter: fmt::Debug + Send + Sync {
     fn name(&self) -> FilterName;

@@ -10,7 +10,7 @@ use crate::{
     field::Field,
     params::{self, Param},
     run::Run,
-    steps::{Effect, Filter, StepFault},
+    steps::{Effect, Filter, Made, StepFault},
 };
 
 #[derive(Debug, Default, Deserialize)]
@@ -19,7 +19,7 @@ struct ExcludeHosts {
     excluded_hosts: BTreeSet<HostName>,
 }
 
-pub(super) fn load(params: &[Param]) -> Result<Box<dyn Filter>, StepFault> {
+pub(super) fn load(params: &[Param]) -> Made<dyn Filter> {
     Ok(Box::new(params::decode::<ExcludeHosts>(params)?))
 }
 

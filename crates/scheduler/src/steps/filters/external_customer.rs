@@ -9,7 +9,7 @@ use crate::{
     intent::DOMAIN_NAME,
     params::{self, Param},
     run::Run,
-    steps::{Effect, Filter, StepFault},
+    steps::{Effect, Filter, Made, StepFault},
 };
 
 const EXCLUSIVE: &str = "CUSTOM_EXTERNAL_CUSTOMER_EXCLUSIVE";
@@ -21,7 +21,7 @@ struct ExternalCustomer {
     ignored_domain_names: Vec<String>,
 }
 
-pub(super) fn load(params: &[Param]) -> Result<Box<dyn Filter>, StepFault> {
+pub(super) fn load(params: &[Param]) -> Made<dyn Filter> {
     let filter: ExternalCustomer = params::decode(params)?;
     if filter.domain_name_prefixes.is_empty() {
         return Err(StepFault::NoDomainNamePrefixes);

@@ -10,7 +10,7 @@ use crate::{
     params::{self, Param},
     run::Run,
     steps::{
-        Effect, Filter, StepFault,
+        Effect, Filter, Made, StepFault,
         question::{self, Extra},
     },
 };
@@ -28,7 +28,7 @@ struct HasEnoughCapacity {
     extra: Extra,
 }
 
-pub(super) fn load(params: &[Param]) -> Result<Box<dyn Filter>, StepFault> {
+pub(super) fn load(params: &[Param]) -> Made<dyn Filter> {
     let Params { lock_reserved, ignore_allocations, ignored_reservation_types } = params::decode(params)?;
     let ignored = ignored_reservation_types.iter().filter_map(|name| ReservationType::parse(name)).collect();
     Ok(Box::new(HasEnoughCapacity { extra: Extra { lock: lock_reserved, empty: ignore_allocations, ignored } }))

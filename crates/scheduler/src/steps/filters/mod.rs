@@ -20,7 +20,7 @@ mod live_migratable;
 mod requested_destination;
 mod status_conditions;
 
-use super::{Filter, StepFault};
+use super::{Filter, Made};
 use crate::{
     FilterName, Intent,
     params::{self, NoParams, Param},
@@ -54,7 +54,7 @@ pub(crate) struct FilterKind {
 #[derive(Clone, Copy)]
 enum Load {
     Plain(fn() -> Box<dyn Filter>),
-    With(fn(&[Param]) -> Result<Box<dyn Filter>, StepFault>),
+    With(fn(&[Param]) -> Made<dyn Filter>),
 }
 
 /// One that takes no parameters.
@@ -130,7 +130,7 @@ pub(crate) const ALL: [FilterKind; 16] = [
 ];
 
 /// The filter of that name; `None` when it is unknown, an error when its parameters are wrong.
-pub(crate) fn load(name: &str, params: &[Param]) -> Option<Result<Box<dyn Filter>, StepFault>> {
+pub(crate) fn load(name: &str, params: &[Param]) -> Option<Made<dyn Filter>> {
     let kind = ALL.iter().find(|kind| kind.name == name)?;
     Some(match kind.load {
         Load::Plain(make) => params::decode::<NoParams>(params).map(|NoParams {}| make()),

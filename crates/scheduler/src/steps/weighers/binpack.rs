@@ -13,7 +13,7 @@ use crate::{
     row::Figures,
     run::Run,
     steps::{
-        Scores, StepFault, Weigher,
+        Made, Scores, StepFault, Weigher,
         question::{self, Extra},
     },
     survivors::Survivors,
@@ -32,7 +32,7 @@ struct Binpack {
     consider_reservations: bool,
 }
 
-pub(super) fn load(params: &[Param]) -> Result<Box<dyn Weigher>, StepFault> {
+pub(super) fn load(params: &[Param]) -> Made<dyn Weigher> {
     let Params { resource_weights, consider_reservations } = params::decode(params)?;
     let weights = ResourceWeights::new(&resource_weights)?;
     for (resource, weight) in &resource_weights {

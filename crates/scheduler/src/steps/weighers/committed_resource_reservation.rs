@@ -9,7 +9,7 @@ use crate::{
     Intent,
     params::{self, Param},
     run::Run,
-    steps::{Scores, StepFault, Weigher, question::HW_VERSION},
+    steps::{Made, Scores, Weigher, question::HW_VERSION},
     survivors::Survivors,
 };
 
@@ -26,7 +26,7 @@ impl Default for CommittedResourceReservation {
     }
 }
 
-pub(super) fn load(params: &[Param]) -> Result<Box<dyn Weigher>, StepFault> {
+pub(super) fn load(params: &[Param]) -> Made<dyn Weigher> {
     Ok(Box::new(params::decode::<CommittedResourceReservation>(params)?))
 }
 

@@ -7,7 +7,7 @@ use crate::{
     Intent,
     params::{self, Param},
     run::Run,
-    steps::{Scores, StepFault, Weigher},
+    steps::{Made, Scores, Weigher},
     survivors::Survivors,
 };
 
@@ -24,7 +24,7 @@ impl Default for FailoverEvacuation {
     }
 }
 
-pub(super) fn load(params: &[Param]) -> Result<Box<dyn Weigher>, StepFault> {
+pub(super) fn load(params: &[Param]) -> Made<dyn Weigher> {
     Ok(Box::new(params::decode::<FailoverEvacuation>(params)?))
 }
 

@@ -7,7 +7,7 @@ use crate::{
     Intent,
     params::{self, Param},
     run::Run,
-    steps::{Scores, StepFault, Weigher},
+    steps::{Made, Scores, StepFault, Weigher},
     survivors::Survivors,
 };
 
@@ -24,7 +24,7 @@ impl Default for FailoverReservationConsolidation {
     }
 }
 
-pub(super) fn load(params: &[Param]) -> Result<Box<dyn Weigher>, StepFault> {
+pub(super) fn load(params: &[Param]) -> Made<dyn Weigher> {
     let weigher: FailoverReservationConsolidation = params::decode(params)?;
     let (total, penalty) = (weigher.total_count_weight, weigher.same_spec_penalty);
     let problem = if total < 0.0 {

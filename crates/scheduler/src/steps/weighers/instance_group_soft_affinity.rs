@@ -3,14 +3,14 @@
 use crate::{
     params::{self, NoParams, Param},
     run::Run,
-    steps::{Scores, StepFault, Weigher},
+    steps::{Made, Scores, Weigher},
     survivors::Survivors,
 };
 
 #[derive(Debug)]
 pub(super) struct InstanceGroupSoftAffinity;
 
-pub(super) fn load(params: &[Param]) -> Result<Box<dyn Weigher>, StepFault> {
+pub(super) fn load(params: &[Param]) -> Made<dyn Weigher> {
     params::decode::<NoParams>(params).map(|NoParams {}| Box::new(InstanceGroupSoftAffinity) as Box<dyn Weigher>)
 }
 

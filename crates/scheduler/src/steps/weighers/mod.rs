@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use berth_capacity_view::HostId;
 
-use super::{StepFault, Weigher};
+use super::{Made, StepFault, Weigher};
 use crate::{params::Param, survivors::Survivors};
 
 /// The hint that names the flavor group of the request.
@@ -25,7 +25,7 @@ pub(crate) struct WeigherKind {
     pub(crate) does: &'static str,
     /// Its parameters and their types, for docs/scheduler.md.
     pub(crate) parameters: &'static str,
-    load: fn(&[Param]) -> Result<Box<dyn Weigher>, StepFault>,
+    load: fn(&[Param]) -> Made<dyn Weigher>,
 }
 
 /// All weighers: another one is its file and its line here.
@@ -69,7 +69,7 @@ pub(crate) const ALL: [WeigherKind; 6] = [
 ];
 
 /// The weigher of that name; `None` when it is unknown, an error when its parameters are wrong.
-pub(crate) fn load(name: &str, params: &[Param]) -> Option<Result<Box<dyn Weigher>, StepFault>> {
+pub(crate) fn load(name: &str, params: &[Param]) -> Option<Made<dyn Weigher>> {
     let kind = ALL.iter().find(|kind| kind.name == name)?;
     Some((kind.load)(params))
 }

@@ -9,7 +9,7 @@ use super::ResourceWeights;
 use crate::{
     params::{self, Param},
     run::Run,
-    steps::{Scores, StepFault, Weigher},
+    steps::{Made, Scores, StepFault, Weigher},
     survivors::Survivors,
 };
 
@@ -24,7 +24,7 @@ struct PreferSmallerHosts {
     weights: ResourceWeights,
 }
 
-pub(super) fn load(params: &[Param]) -> Result<Box<dyn Weigher>, StepFault> {
+pub(super) fn load(params: &[Param]) -> Made<dyn Weigher> {
     let Params { resource_weights } = params::decode(params)?;
     let weights = ResourceWeights::new(&resource_weights)?;
     if resource_weights.values().any(|weight| *weight < 0.0) {
