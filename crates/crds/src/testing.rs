@@ -1,11 +1,13 @@
-//! Objects for the tests of other crates: the examples of document 10, small enough to change one thing.
+//! Objects for the tests of other crates, small enough to change one thing.
 
 use std::collections::BTreeMap;
 
+use kube::Resource;
+
 use crate::{
-    CommitmentState, CommittedResource, CommittedResourceSpec, Hypervisor, HypervisorSpec, HypervisorStatus, Quantity,
-    Reservation, ReservationSpec, ReservationType, ResourceType, labels, names,
-    reservation::CommittedResourceReservationSpec, resources,
+    CommitmentState, CommittedResource, CommittedResourceSpec, Hypervisor, HypervisorSpec, HypervisorStatus, Knowledge,
+    KnowledgeSpec, Pipeline, PipelineSpec, Quantity, Reservation, ReservationSpec, ReservationType, ResourceType,
+    labels, names, reservation::CommittedResourceReservationSpec, resources,
 };
 
 /// The zone of all objects made here.
@@ -79,6 +81,25 @@ pub fn hypervisor(name: &str, memory: &str, cpu: &str) -> Hypervisor {
     host.metadata.labels = Some(one(labels::ZONE, ZONE));
     host.status = Some(HypervisorStatus { effective_capacity: size(memory, cpu), ..HypervisorStatus::default() });
     host
+}
+
+/// The object of flavor groups, without any group.
+pub fn flavor_groups() -> Knowledge {
+    let spec = KnowledgeSpec { scheduling_domain: labels::NOVA.to_owned(), ..KnowledgeSpec::default() };
+    Knowledge::new(names::FLAVOR_GROUPS, spec)
+}
+
+/// A pipeline without a step.
+pub fn pipeline(name: &str) -> Pipeline {
+    Pipeline::new(name, PipelineSpec { scheduling_domain: labels::NOVA.to_owned(), ..PipelineSpec::default() })
+}
+
+/// The object as a watch shows it at a version.
+pub fn at_version<K: Resource>(version: u32, mut object: K) -> K {
+    let meta = object.meta_mut();
+    meta.uid = Some(format!("uid of {}", meta.name.as_deref().unwrap_or_default()));
+    meta.resource_version = Some(version.to_string());
+    object
 }
 
 fn one(key: &str, value: &str) -> BTreeMap<String, String> {

@@ -1,12 +1,12 @@
 //! Which commitments are requested by which changes.
 
 use berth_cluster::{
-    Kind, Requests,
+    Requests,
     indexes::{CAPACITY_INDEXES, COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES},
     testing::{applied, deleted, filled, opened, take_smallest, watches},
 };
 use berth_core::ClusterName;
-use serde_json::{Value, json};
+use berth_crds::testing::{self, at_version, commitment, flavor_groups};
 
 use super::*;
 
@@ -14,39 +14,16 @@ fn home() -> ClusterName {
     ClusterName::home()
 }
 
-fn decode<K: Kind>(value: Value) -> K {
-    serde_json::from_value(value).unwrap()
-}
-
 fn slot(version: u32, host: Option<&str>) -> Reservation {
-    decode(json!({
-        "apiVersion": "cortex.cloud/v1alpha1", "kind": "Reservation",
-        "metadata": {"name": "commitment-u-0", "uid": "u-s", "resourceVersion": version.to_string()},
-        "spec": {"type": "CommittedResourceReservation", "availabilityZone": "az", "targetHost": host,
-            "resources": {"memory": "1Gi", "cpu": "1"},
-            "committedResourceReservation": {"commitmentUUID": "u", "resourceName": "f"}}
-    }))
+    let mut slot = at_version(version, testing::slot("u", 0));
+    slot.spec.target_host = host.map(Into::into);
+    slot
 }
 
-fn flavor_groups() -> Knowledge {
-    decode(json!({"apiVersion": "cortex.cloud/v1alpha1", "kind": "Knowledge",
-        "metadata": {"name": "flavor-groups", "uid": "u-k", "resourceVersion": "3"},
-        "spec": {"schedulingDomain": "nova"}}))
-}
-
-fn pipeline(version: u32, generation: u32) -> Pipeline {
-    decode(json!({"apiVersion": "cortex.cloud/v1alpha1", "kind": "Pipeline",
-        "metadata": {"name": "p", "uid": "u-p", "resourceVersion": version.to_string(), "generation": generation},
-        "spec": {"schedulingDomain": "nova", "type": "filter-weigher"}}))
-}
-
-fn commitment() -> CommittedResource {
-    decode(json!({
-        "apiVersion": "cortex.cloud/v1alpha1", "kind": "CommittedResource",
-        "metadata": {"name": "commitment-u", "uid": "u-c", "resourceVersion": "1"},
-        "spec": {"commitmentUUID": "u", "flavorGroupName": "g", "resourceType": "memory", "amount": "1Gi",
-            "availabilityZone": "az", "projectID": "p", "domainID": "d", "state": "confirmed"}
-    }))
+fn pipeline(version: u32, generation: i64) -> Pipeline {
+    let mut pipeline = at_version(version, testing::pipeline("p"));
+    pipeline.metadata.generation = Some(generation);
+    pipeline
 }
 
 /// A commitment, and the stores that its controller watches.
@@ -60,7 +37,7 @@ struct Scene {
 
 fn scene() -> Scene {
     let scene = Scene {
-        commitments: filled(COMMITMENT_INDEXES, &home(), [commitment()]),
+        commitments: filled(COMMITMENT_INDEXES, &home(), [at_version(1, commitment("u", "480Gi"))]),
         reservations: filled(RESERVATION_INDEXES, &home(), []),
         knowledges: filled(&[], &home(), []),
         pipelines: filled(&[], &home(), []),
@@ -94,7 +71,7 @@ fn a_slot_requests_its_commitment() {
 #[test]
 fn new_flavor_groups_request_every_commitment() {
     let scene = scene();
-    applied(&scene.knowledges, &home(), flavor_groups());
+    applied(&scene.knowledges, &home(), at_version(3, flavor_groups()));
     assert_eq!(scene.requested(), ["commitment-u"]);
 }
 

@@ -1,12 +1,12 @@
 //! Which slots are requested by which changes.
 
 use berth_cluster::{
-    Kind, Requests,
+    Requests,
     indexes::{COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES},
     testing::{applied, deleted, filled, opened, take_smallest, watches},
 };
 use berth_core::ClusterName;
-use serde_json::{Value, json};
+use berth_crds::testing::{self, at_version, flavor_groups, hypervisor};
 
 use super::*;
 
@@ -14,39 +14,20 @@ fn home() -> ClusterName {
     ClusterName::home()
 }
 
-fn decode<K: Kind>(value: Value) -> K {
-    serde_json::from_value(value).unwrap()
-}
-
 fn slot(version: u32, host: Option<&str>) -> Reservation {
-    decode(json!({
-        "apiVersion": "cortex.cloud/v1alpha1", "kind": "Reservation",
-        "metadata": {"name": "commitment-u-0", "uid": "u-s", "resourceVersion": version.to_string()},
-        "spec": {"type": "CommittedResourceReservation", "availabilityZone": "az", "targetHost": host,
-            "resources": {"memory": "1Gi", "cpu": "1"},
-            "committedResourceReservation": {"commitmentUUID": "u", "resourceName": "f"}}
-    }))
+    let mut slot = at_version(version, testing::slot("u", 0));
+    slot.spec.target_host = host.map(Into::into);
+    slot
 }
 
-fn flavor_groups() -> Knowledge {
-    decode(json!({"apiVersion": "cortex.cloud/v1alpha1", "kind": "Knowledge",
-        "metadata": {"name": "flavor-groups", "uid": "u-k", "resourceVersion": "3"},
-        "spec": {"schedulingDomain": "nova"}}))
-}
-
-fn pipeline(version: u32, generation: u32) -> Pipeline {
-    decode(json!({"apiVersion": "cortex.cloud/v1alpha1", "kind": "Pipeline",
-        "metadata": {"name": "p", "uid": "u-p", "resourceVersion": version.to_string(), "generation": generation},
-        "spec": {"schedulingDomain": "nova", "type": "filter-weigher"}}))
+fn pipeline(version: u32, generation: i64) -> Pipeline {
+    let mut pipeline = at_version(version, testing::pipeline("p"));
+    pipeline.metadata.generation = Some(generation);
+    pipeline
 }
 
 fn host(version: u32, memory: &str) -> Hypervisor {
-    decode(json!({
-        "apiVersion": "kvm.cloud.sap/v1", "kind": "Hypervisor",
-        "metadata": {"name": "h", "uid": "u-h", "resourceVersion": version.to_string(),
-            "labels": {"topology.kubernetes.io/zone": "az"}},
-        "status": {"capacity": {"memory": memory, "cpu": "8"}}
-    }))
+    at_version(version, hypervisor("h", memory, "30"))
 }
 
 /// A slot, and the stores that its controller watches.
@@ -106,7 +87,7 @@ fn a_host_that_is_created_requests_the_slots_that_name_it_and_another_capacity_d
 fn new_flavor_groups_request_slots_without_a_host() {
     for (host, requested) in [(None, &SLOT[..]), (Some("h"), &NONE[..])] {
         let scene = scene(host);
-        applied(&scene.knowledges, &home(), flavor_groups());
+        applied(&scene.knowledges, &home(), at_version(3, flavor_groups()));
         assert_eq!(scene.requested(), requested);
     }
 }

@@ -1,7 +1,9 @@
 use berth_cluster::testing::{applied, deleted, sync};
 use berth_core::{ClusterName, HostName};
-use berth_crds::{Hypervisor, Reservation};
-use serde_json::{Value, json};
+use berth_crds::{
+    Hypervisor, Reservation,
+    testing::{self, at_version, hypervisor},
+};
 
 use super::*;
 
@@ -9,27 +11,14 @@ fn home() -> ClusterName {
     ClusterName::home()
 }
 
-fn decode<K: serde::de::DeserializeOwned>(value: Value) -> K {
-    serde_json::from_value(value).unwrap()
-}
-
 fn host(version: u32, memory: &str) -> Hypervisor {
-    decode(json!({
-        "apiVersion": "kvm.cloud.sap/v1", "kind": "Hypervisor",
-        "metadata": {"name": "h", "uid": "u-h", "resourceVersion": version.to_string(),
-            "labels": {"topology.kubernetes.io/zone": "az"}},
-        "status": {"capacity": {"memory": memory, "cpu": "8"}}
-    }))
+    at_version(version, hypervisor("h", memory, "60"))
 }
 
 fn slot(version: u32, host: Option<&str>) -> Reservation {
-    decode(json!({
-        "apiVersion": "cortex.cloud/v1alpha1", "kind": "Reservation",
-        "metadata": {"name": "commitment-u-0", "uid": "u-s", "resourceVersion": version.to_string()},
-        "spec": {"type": "CommittedResourceReservation", "availabilityZone": "az", "targetHost": host,
-            "resources": {"memory": "1Gi", "cpu": "1"},
-            "committedResourceReservation": {"commitmentUUID": "u", "resourceName": "f"}}
-    }))
+    let mut slot = at_version(version, testing::slot("u", 0));
+    slot.spec.target_host = host.map(Into::into);
+    slot
 }
 
 struct World {
@@ -46,35 +35,36 @@ fn world() -> World {
     world
 }
 
+/// In GiB.
 fn room(world: &World) -> Option<i64> {
-    world.scheduler.room(&HostName::from("h")).map(|room| room.memory.mib_down())
+    world.scheduler.room(&HostName::from("h")).map(|room| room.memory.mib_down() / 1024)
 }
 
 #[test]
 fn hosts_and_slots_reach_the_capacity_view() {
     let world = world();
     assert_eq!(room(&world), None);
-    applied(&world.stores.hypervisors, &home(), host(1, "8Gi"));
-    assert_eq!(room(&world), Some(8192));
+    applied(&world.stores.hypervisors, &home(), host(1, "960Gi"));
+    assert_eq!(room(&world), Some(960));
     applied(&world.stores.reservations, &home(), slot(2, Some("h")));
-    assert_eq!(room(&world), Some(7168));
+    assert_eq!(room(&world), Some(480));
     applied(&world.stores.reservations, &home(), slot(3, None));
-    assert_eq!(room(&world), Some(8192), "without targetHost it blocks nothing");
-    deleted(&world.stores.hypervisors, &home(), host(4, "8Gi"));
+    assert_eq!(room(&world), Some(960), "without targetHost it blocks nothing");
+    deleted(&world.stores.hypervisors, &home(), host(4, "960Gi"));
     assert_eq!(room(&world), None);
 }
 
 #[test]
 fn of_two_hosts_of_one_name_one_counts_and_the_other_takes_its_place() {
     let world = world();
-    applied(&world.stores.hypervisors, &"away".into(), host(1, "4Gi"));
-    assert_eq!(room(&world), Some(4096));
-    applied(&world.stores.hypervisors, &home(), host(1, "8Gi"));
-    assert_eq!(room(&world), Some(8192), "home is the cluster of the zone");
-    applied(&world.stores.hypervisors, &"away".into(), host(2, "2Gi"));
-    assert_eq!(room(&world), Some(8192));
-    deleted(&world.stores.hypervisors, &home(), host(3, "8Gi"));
-    assert_eq!(room(&world), Some(2048));
-    deleted(&world.stores.hypervisors, &"away".into(), host(4, "2Gi"));
+    applied(&world.stores.hypervisors, &"away".into(), host(1, "640Gi"));
+    assert_eq!(room(&world), Some(640));
+    applied(&world.stores.hypervisors, &home(), host(1, "960Gi"));
+    assert_eq!(room(&world), Some(960), "home is the cluster of the zone");
+    applied(&world.stores.hypervisors, &"away".into(), host(2, "500Gi"));
+    assert_eq!(room(&world), Some(960));
+    deleted(&world.stores.hypervisors, &home(), host(3, "960Gi"));
+    assert_eq!(room(&world), Some(500));
+    deleted(&world.stores.hypervisors, &"away".into(), host(4, "500Gi"));
     assert_eq!(room(&world), None);
 }
