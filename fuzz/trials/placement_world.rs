@@ -2,7 +2,7 @@
 //! with two NUMA nodes, a host that is full, a disk that both share, and one consumer. Each trial has a copy of its own, so
 //! that what it finds can be found again.
 
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock};
 
 use axum::{
     Router,
@@ -14,6 +14,7 @@ use berth_placement::{
     protocol::{authentication::NoAuth2, cors::Cors},
 };
 use berth_placement_model::memory::{MemoryState, laws};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt as _;
@@ -108,7 +109,7 @@ impl World {
 
     /// Asks, and looks at what became of the ledger.
     pub fn ask(&self, request: Request<Body>) -> Answer {
-        let before = self.ledger.state.lock().unwrap().clone();
+        let before = self.ledger.state.lock().clone();
         let wants_body = request.method() != Method::HEAD;
         let answer = RUNTIME.block_on(async {
             let (parts, body) = self.router.clone().oneshot(request).await.unwrap().into_parts();
@@ -116,7 +117,7 @@ impl World {
             Answer { status: parts.status, headers: parts.headers, body }
         });
         answer.is_sound(wants_body);
-        let after = self.ledger.state.lock().unwrap().clone();
+        let after = self.ledger.state.lock().clone();
         if answer.status.is_success() {
             assert_eq!([laws::broken(&after), laws::broken_step(&before, &after)], [[""; 0]; 2]);
         } else {
@@ -159,5 +160,5 @@ fn start() -> MemoryState {
         let path = format!("PUT /resource_providers/00000000-0000-4000-8000-00000000000{member}/aggregates");
         done(&path, "placement 1.1", r#"["00000000-0000-4000-8000-0000000000ff"]"#);
     }
-    world.ledger.state.lock().unwrap().clone()
+    world.ledger.state.lock().clone()
 }

@@ -1,9 +1,9 @@
 //! What is missing, and for how long: counted on the time in which one could look (U36, U49). While nobody can look nobody
 //! knows whether it is missing, and a restart begins anew, because nobody watched in between.
 
-use std::{collections::BTreeMap, sync::Mutex, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
-use crate::lock::lock;
+use parking_lot::Mutex;
 
 /// Things that are missing, with the reading on the clock when that was first noticed.
 #[derive(Debug)]
@@ -20,17 +20,17 @@ impl<K> Default for Absences<K> {
 impl<K: Ord + Clone> Absences<K> {
     /// It is missing now; for how long it has been. `clock` is the time in which its cluster was followed.
     pub fn missing(&self, what: &K, clock: Duration) -> Duration {
-        clock.saturating_sub(*lock(&self.noticed).entry(what.clone()).or_insert(clock))
+        clock.saturating_sub(*self.noticed.lock().entry(what.clone()).or_insert(clock))
     }
 
     /// It is there, or nobody asks for it any more.
     pub fn over(&self, what: &K) {
-        lock(&self.noticed).remove(what);
+        self.noticed.lock().remove(what);
     }
 
     /// What was noticed and is not over, ascending.
     pub fn all(&self) -> Vec<K> {
-        lock(&self.noticed).keys().cloned().collect()
+        self.noticed.lock().keys().cloned().collect()
     }
 }
 

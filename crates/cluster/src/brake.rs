@@ -11,7 +11,7 @@ mod window;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
 use berth_core::ClusterName;
@@ -19,6 +19,7 @@ use berth_crds::{Knowledge, Reservation, labels, names};
 use berth_telemetry::{clock::Clock, config};
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Resource, ResourceExt};
+use parking_lot::Mutex;
 use prometheus::{IntCounterVec, IntGaugeVec};
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -28,7 +29,7 @@ use self::{
     confirmation::{Confirmation, confirmation},
     window::Window,
 };
-use crate::{Event, EventKind, Events, ObjectKey, Right, Store, lock::lock};
+use crate::{Event, EventKind, Events, ObjectKey, Right, Store};
 
 /// The command with which a person confirms, for an hour.
 const CONFIRM: &str = "kubectl annotate --overwrite knowledge flavor-groups \
@@ -175,7 +176,7 @@ impl Brake {
     }
 
     fn weigh(&self, plan: &Disruption, demand: impl IntoIterator<Item = ObjectKey>) -> Result<(), Stopped> {
-        let mut state = lock(&self.shared.state);
+        let mut state = self.shared.state.lock();
         let zone = state.zones.entry(plan.zone.clone()).or_default();
         let total = zone.total(|| self.slots_in(&plan.zone));
         let limit = self.shared.parts.limit.limit(total);
@@ -186,7 +187,7 @@ impl Brake {
     /// The plan is not stopped, or there is none any more. Every look that does not ask says so.
     pub fn over(&self, by: &Asker) {
         let released: Vec<String> = {
-            let mut state = lock(&self.shared.state);
+            let mut state = self.shared.state.lock();
             let held =
                 state.zones.iter_mut().filter_map(|(name, zone)| zone.stopped.remove(by).then_some((name, zone)));
             let released = held.filter(|(_, zone)| zone.stopped.is_empty()).map(|(name, _)| name.clone());
@@ -202,7 +203,7 @@ impl Brake {
 
     fn engage(&self, by: &Asker, stopped: &Stopped) {
         let (first, new) = {
-            let mut state = lock(&self.shared.state);
+            let mut state = self.shared.state.lock();
             let zone = state.zones.entry(stopped.zone.clone()).or_default();
             self.show(&stopped.zone, true);
             (zone.stopped.is_empty(), zone.stopped.insert(by.clone()))
@@ -223,7 +224,7 @@ impl Brake {
     /// Whether a person has switched the brake off for now. A value that counts as absent is said once.
     fn is_confirmed(&self) -> bool {
         let value = self.knowledge().and_then(|object| object.annotations().get(labels::CONFIRM_DISRUPTION).cloned());
-        let mut state = lock(&self.shared.state);
+        let mut state = self.shared.state.lock();
         if state.refused.is_some() && state.refused == value {
             return false;
         }

@@ -2,14 +2,12 @@
 //! 9.5 and 9.7, section 14 no. 10). It decides what is counted and told; reading goes on, and creating is refused by the
 //! writer. Which of the objects is served is decided by the controllers (ruling U14).
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex},
-};
+use std::{collections::BTreeSet, sync::Arc};
 
+use parking_lot::Mutex;
 use tracing::{info, warn};
 
-use crate::{Change, ConflictMetrics, Kind, ObjectKey, Store, gvk, lock::lock};
+use crate::{Change, ConflictMetrics, Kind, ObjectKey, Store, gvk};
 
 /// More than this many at a time are counted instead of named.
 const NAMED: usize = 10;
@@ -36,7 +34,7 @@ struct Conflicts {
 impl Conflicts {
     fn look<K: Kind>(&self, store: &Store<K>, Change { key, .. }: &Change<K>) {
         let holders = store.holders(&key.name);
-        let mut open = lock(&self.open);
+        let mut open = self.open.lock();
         if holders.len() > 1 && open.insert(key.name.clone()) {
             self.metrics.count("list", &gvk::list_of::<K>());
             told::<K>(key, &holders, open.len());

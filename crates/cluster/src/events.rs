@@ -171,7 +171,8 @@ fn shortened(mut text: String, longest: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+
+    use parking_lot::Mutex;
 
     use super::*;
     use crate::testing::{Reply, Request, metrics, scripted};
@@ -193,7 +194,7 @@ mod tests {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let log = seen.clone();
         let cluster = scripted(move |request| {
-            log.lock().unwrap().push(request.clone());
+            log.lock().push(request.clone());
             reply(request)
         });
         let (registry, all) = metrics();
@@ -204,7 +205,7 @@ mod tests {
         }
         stop.cancel();
         work.await;
-        (std::mem::take(&mut *seen.lock().unwrap()), registry.render())
+        (std::mem::take(&mut *seen.lock()), registry.render())
     }
 
     #[tokio::test]

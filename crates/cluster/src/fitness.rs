@@ -2,19 +2,15 @@
 //! lacks rights stops nothing; it tells each problem once, and that it is over. What a problem is, is decided in
 //! `preflight`; whether the process goes on without the home cluster, by whoever starts it.
 
-use std::{
-    collections::BTreeMap,
-    future::Future,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
 use berth_core::ClusterName;
+use parking_lot::Mutex;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use crate::{Cluster, FitnessMetrics, Need, Preflight, lock::lock, preflight};
+use crate::{Cluster, FitnessMetrics, Need, Preflight, preflight};
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -44,7 +40,7 @@ impl Fitness {
 
     /// What is wrong at the moment, one line for each problem, by cluster.
     pub fn problems(&self) -> Vec<String> {
-        lock(&self.found).values().flatten().map(ToString::to_string).collect()
+        self.found.lock().values().flatten().map(ToString::to_string).collect()
     }
 
     /// What is wrong with one cluster at the moment, one line for each problem.
@@ -55,11 +51,11 @@ impl Fitness {
     /// Gives the problems that the cluster had before.
     fn remember(&self, cluster: &ClusterName, problems: Vec<Preflight>) -> Vec<Preflight> {
         self.metrics.fit.with_label_values(&[cluster.as_str()]).set(problems.is_empty().into());
-        lock(&self.found).insert(cluster.clone(), problems).unwrap_or_default()
+        self.found.lock().insert(cluster.clone(), problems).unwrap_or_default()
     }
 
     fn known(&self, cluster: &ClusterName) -> Vec<Preflight> {
-        lock(&self.found).get(cluster).cloned().unwrap_or_default()
+        self.found.lock().get(cluster).cloned().unwrap_or_default()
     }
 }
 

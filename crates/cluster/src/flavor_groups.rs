@@ -2,22 +2,20 @@
 //! them count: the newest readable ones, and while a newer version is unreadable the last good ones, with the reason and
 //! the time since when. What to do about their age is decided by those who ask.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use berth_core::{
     ClusterName,
     flavor::{FlavorError, FlavorGroups, Parsed},
 };
 use berth_crds::{Knowledge, names};
+use parking_lot::Mutex;
 use serde_json::Value;
 use thiserror::Error;
 use tokio::time::Instant;
 use tracing::warn;
 
-use crate::{Class, Classified, Completeness, Malformed, ObjectKey, Store, lock::lock};
+use crate::{Class, Classified, Completeness, Malformed, ObjectKey, Store};
 
 /// Why the flavor groups cannot be read (document 20 section 12.2).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -89,7 +87,7 @@ impl FlavorGroupsCache {
 
     /// The flavor groups that count, or why there are none.
     pub fn get(&self) -> Result<KnownFlavorGroups, FlavorGroupsError> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let error = self.newest(&mut state).err();
         let since = error.as_ref().map(|_| *state.outdated_since.get_or_insert_with(Instant::now));
         state.outdated_since = since;

@@ -25,7 +25,6 @@ pub mod indexes;
 mod key;
 mod kind;
 mod lease;
-mod lock;
 mod manager;
 mod metrics;
 mod names;

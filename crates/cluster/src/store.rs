@@ -5,12 +5,13 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, RwLock, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
 use berth_core::ClusterName;
 use kube::Resource;
+use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -28,10 +29,7 @@ pub use index::Index;
 use index::Indexes;
 pub(crate) use sending::{Asking, Sending};
 
-use crate::{
-    Guarded, Kind, ObjectKey, kind_name,
-    lock::{lock, read, write},
-};
+use crate::{Guarded, Kind, ObjectKey, kind_name};
 
 /// An object and its key.
 #[derive(Clone, Debug)]
@@ -158,12 +156,12 @@ impl<K: Kind> Store<K> {
 
     /// The object, if there is a readable one.
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
-        read(&self.shared.data).get(key).cloned()
+        self.shared.data.read().get(key).cloned()
     }
 
     /// All readable objects, by ascending key.
     pub fn all(&self) -> Vec<Entry<K>> {
-        read(&self.shared.data).clusters.values().flat_map(Member::all).collect()
+        self.shared.data.read().clusters.values().flat_map(Member::all).collect()
     }
 
     /// The keys of all objects, also of those that do not decode.
@@ -176,7 +174,7 @@ impl<K: Kind> Store<K> {
     ///
     /// An index that the store was not made with is answered by walking through all objects.
     pub fn select(&self, index: &Index<K>, value: &str) -> Vec<Entry<K>> {
-        let data = read(&self.shared.data);
+        let data = self.shared.data.read();
         if let Some(keys) = data.indexes.select(index, value) {
             return keys.into_iter().filter_map(|key| data.entry(key)).collect();
         }
@@ -186,12 +184,12 @@ impl<K: Kind> Store<K> {
 
     /// How many readable objects there are.
     pub fn len(&self) -> usize {
-        read(&self.shared.data).clusters.values().map(|member| member.entries.all().count()).sum()
+        self.shared.data.read().clusters.values().map(|member| member.entries.all().count()).sum()
     }
 
     /// How many readable objects there are in `cluster`.
     pub(crate) fn len_of(&self, cluster: &ClusterName) -> usize {
-        read(&self.shared.data).clusters.get(cluster).map_or(0, |member| member.entries.all().count())
+        self.shared.data.read().clusters.get(cluster).map_or(0, |member| member.entries.all().count())
     }
 
     /// True if there is no readable object.
@@ -205,23 +203,23 @@ impl<K: Kind> Store<K> {
     /// brought the change and before it goes on. All listeners that keep state are called before any that enqueues keys,
     /// whichever was registered first. A listener must not block and must not change this store; reading it is fine.
     pub fn on_state(&self, listener: impl Fn(&Change<K>) + Send + Sync + 'static) {
-        lock(&self.shared.listeners).state.push(Box::new(listener));
+        self.shared.listeners.lock().state.push(Box::new(listener));
     }
 
     /// Registers a listener that enqueues keys; for the watches of controllers.
     pub(crate) fn on_requests(&self, listener: impl Fn(&Change<K>) + Send + Sync + 'static) {
-        lock(&self.shared.listeners).requests.push(Box::new(listener));
+        self.shared.listeners.lock().requests.push(Box::new(listener));
     }
 
     /// Registers a listener for the moments in which the store begins to follow a cluster, for the first time or again
     /// ([`Store::followed`]); for the watches of controllers.
     pub(crate) fn on_resynced(&self, listener: impl Fn(&ClusterName) + Send + Sync + 'static) {
-        lock(&self.shared.listeners).resynced.push(Box::new(listener));
+        self.shared.listeners.lock().resynced.push(Box::new(listener));
     }
 
     /// Whether what the store shows of `cluster` is all there is.
     pub fn completeness(&self, cluster: &ClusterName) -> Completeness {
-        let data = read(&self.shared.data);
+        let data = self.shared.data.read();
         let why = match data.clusters.get(cluster) {
             None => Some("it is not watched".to_owned()),
             Some(member) => member.why_partial(self.asked()),
@@ -261,7 +259,7 @@ impl<K: Kind> Store<K> {
     /// Whether the store follows `cluster`: its first list is complete and its watch gets through. Objects that cannot
     /// be read do not count here; a decision that they concern asks for [`Store::complete_for`].
     pub fn followed(&self, cluster: &ClusterName) -> Result<(), Partial> {
-        let data = read(&self.shared.data);
+        let data = self.shared.data.read();
         let why = match data.clusters.get(cluster) {
             None => Some("it is not watched".to_owned()),
             Some(member) => member.why_unfollowed(self.asked()),
@@ -274,7 +272,7 @@ impl<K: Kind> Store<K> {
     /// ([`crate::feed_optional`]), once the API server has said so. The store then holds nothing of the cluster, and that
     /// is complete.
     pub fn is_served(&self, cluster: &ClusterName) -> bool {
-        read(&self.shared.data).clusters.get(cluster).is_none_or(|member| !member.absent)
+        self.shared.data.read().clusters.get(cluster).is_none_or(|member| !member.absent)
     }
 
     /// Waits until the first list of `cluster` is complete. Never, if it is not part of the store.
@@ -301,18 +299,18 @@ impl<K: Kind> Store<K> {
 
     async fn until(&self, so: impl Fn(&Data<K>) -> bool) {
         // Cannot fail: the sender lives as long as this store.
-        let _ = self.shared.moved.subscribe().wait_for(|_| so(&read(&self.shared.data))).await;
+        let _ = self.shared.moved.subscribe().wait_for(|_| so(&self.shared.data.read())).await;
     }
 
     /// True if the outcome of a write to this object is unknown, or its existence. Whoever decides about it looks first:
     /// [`crate::Writer::settle`].
     pub fn in_doubt(&self, key: &ObjectKey) -> bool {
-        read(&self.shared.data).clusters.get(&key.cluster).is_some_and(|member| member.entries.in_doubt(&key.name))
+        self.shared.data.read().clusters.get(&key.cluster).is_some_and(|member| member.entries.in_doubt(&key.name))
     }
 
     /// The keys in doubt, ascending. Not all of them have an object here: an unanswered create has none.
     pub fn doubts(&self) -> Vec<ObjectKey> {
-        let data = read(&self.shared.data);
+        let data = self.shared.data.read();
         let keys = |(cluster, member): (&ClusterName, &Member<K>)| {
             let key = |name: &Arc<str>| ObjectKey::new(cluster.clone(), name.clone());
             member.entries.doubts().map(key).collect::<Vec<_>>()
@@ -322,7 +320,7 @@ impl<K: Kind> Store<K> {
 
     /// The objects whose newest state does not decode, by ascending key.
     pub fn malformed(&self) -> Vec<Malformed> {
-        let data = read(&self.shared.data);
+        let data = self.shared.data.read();
         let broken = |(cluster, member): (&ClusterName, &Member<K>)| {
             let malformed = |(name, broken): (&Arc<str>, &Arc<crate::guarded::Broken>)| Malformed {
                 key: ObjectKey::new(cluster.clone(), name.clone()),
@@ -336,7 +334,7 @@ impl<K: Kind> Store<K> {
 
     /// The clusters of this store.
     pub fn clusters(&self) -> Vec<ClusterName> {
-        read(&self.shared.data).clusters.keys().cloned().collect()
+        self.shared.data.read().clusters.keys().cloned().collect()
     }
 
     /// The objects of the same name in other clusters, readable or not, by cluster.
@@ -348,7 +346,7 @@ impl<K: Kind> Store<K> {
 
     /// The objects of this name in all clusters, readable or not, by cluster.
     pub fn holders(&self, name: &Arc<str>) -> Vec<ObjectKey> {
-        let data = read(&self.shared.data);
+        let data = self.shared.data.read();
         let holding = data.clusters.iter().filter(|(_, member)| member.entries.has(name));
         holding.map(|(cluster, _)| ObjectKey::new(cluster.clone(), name.clone())).collect()
     }
@@ -414,7 +412,7 @@ impl<K: Kind> Store<K> {
 
     /// The newest version that the watch of `cluster` has shown.
     pub(crate) fn newest(&self, cluster: &ClusterName) -> u64 {
-        read(&self.shared.data).clusters.get(cluster).map_or(0, |member| member.newest)
+        self.shared.data.read().clusters.get(cluster).map_or(0, |member| member.newest)
     }
 
     /// The API server has lost its past: these are all objects of `cluster`, however old they look.
@@ -446,31 +444,31 @@ impl<K: Kind> Store<K> {
 
     /// To be taken before this object is asked for.
     pub(crate) fn asking(&self, key: &ObjectKey) -> Asking<K> {
-        let data = read(&self.shared.data);
+        let data = self.shared.data.read();
         let ticket = data.clusters.get(&key.cluster).map(|member| member.entries.ticket(&key.name)).unwrap_or_default();
         Asking::new(self.clone(), key.clone(), ticket)
     }
 
     /// How long `cluster` has been followed in all.
     fn followed_time(&self, cluster: &ClusterName) -> Duration {
-        read(&self.shared.data).clusters.get(cluster).map(|member| member.followed.time()).unwrap_or_default()
+        self.shared.data.read().clusters.get(cluster).map(|member| member.followed.time()).unwrap_or_default()
     }
 
     fn is_followed(&self, cluster: &ClusterName) -> bool {
         let asked = self.asked();
-        read(&self.shared.data).clusters.get(cluster).is_some_and(|member| member.why_unfollowed(asked).is_none())
+        self.shared.data.read().clusters.get(cluster).is_some_and(|member| member.why_unfollowed(asked).is_none())
     }
 
     fn change(&self, cluster: &ClusterName, f: impl FnOnce(&mut Member<K>) -> Vec<Change<K>>) {
-        let listeners = lock(&self.shared.listeners);
+        let listeners = self.shared.listeners.lock();
         let before = self.is_followed(cluster);
-        let changes = write(&self.shared.data).change(cluster, f);
+        let changes = self.shared.data.write().change(cluster, f);
         for change in &changes {
             listeners.state.iter().chain(&listeners.requests).for_each(|listener| listener(change));
         }
         let after = self.is_followed(cluster);
         if before != after
-            && let Some(member) = write(&self.shared.data).clusters.get_mut(cluster)
+            && let Some(member) = self.shared.data.write().clusters.get_mut(cluster)
         {
             member.followed.is(after);
         }

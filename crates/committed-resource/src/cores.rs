@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use berth_cluster::{
@@ -13,6 +13,7 @@ use berth_cluster::{
 use berth_core::{ClusterName, Cores};
 use berth_crds::{CommittedResource, FlavorGroupCapacity, facts};
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tracing::warn;
 
@@ -73,7 +74,7 @@ impl CoresBook {
 
     /// True when everything that was decided is shown by objects.
     pub fn is_empty(&self) -> bool {
-        lock(&self.ledger).is_empty()
+        self.ledger.lock().is_empty()
     }
 
     /// What there is in a place, for a commitment in `cluster`. A read that is not complete is never the reason for a
@@ -92,7 +93,7 @@ impl CoresBook {
 
     /// Decides about a claim at `now`. What is given out is held until the look has ended ([`CoresBook::looking`]).
     pub(crate) fn take(&self, key: &ObjectKey, claim: &Claim, now: Timestamp) -> Verdict {
-        let mut ledger = lock(&self.ledger);
+        let mut ledger = self.ledger.lock();
         let settled = ledger.settle(|key| self.commitments.in_doubt(key));
         let verdict = ledger.take(key, claim, &self.shown(&claim.place, now));
         drop(ledger);
@@ -110,9 +111,9 @@ impl CoresBook {
 
     fn looked(&self, key: &ObjectKey) {
         if self.commitments.in_doubt(key) {
-            return lock(&self.ledger).doubt(key);
+            return self.ledger.lock().doubt(key);
         }
-        let place = lock(&self.ledger).end(key);
+        let place = self.ledger.lock().end(key);
         if let Some(place) = place {
             self.enqueue_waiting(&place, key);
         }
@@ -141,7 +142,7 @@ impl CoresBook {
     }
 
     fn remark(&self, place: &Place, found: &[Entry<FlavorGroupCapacity>]) {
-        let mut known = lock(&self.ambiguous);
+        let mut known = self.ambiguous.lock();
         if found.len() < 2 {
             known.remove(place);
         } else if known.insert(place.clone()) {
@@ -184,10 +185,6 @@ fn may_be_about(one: &Malformed, place: &Place) -> bool {
     let spec = &one.raw["spec"];
     let may_be = |value: &Value, name: &str| value.as_str().is_none_or(|text| text == name);
     may_be(&spec["flavorGroup"], place.group.as_str()) && may_be(&spec["availabilityZone"], place.zone.as_str())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -2,13 +2,10 @@
 //! and may want a pause between them. It decides how many slots of a plan a look creates; the rest is left to later looks,
 //! so that nobody sleeps and no event cuts the pause short. After a restart a pause may be missing.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use berth_cluster::ObjectKey;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// How much of a plan a look creates.
@@ -29,7 +26,7 @@ pub struct Pace {
 impl Pace {
     /// Lets a look for a commitment create some of the `wanted` slots, with this pause between two of them.
     pub(crate) fn step(&self, key: &ObjectKey, wanted: usize, pause: Duration) -> Paced {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         let paced = paced(wanted, pause, last.get(key).map(Instant::elapsed));
         if paced.slots > 0 {
             last.insert(key.clone(), Instant::now());
@@ -39,7 +36,7 @@ impl Pace {
 
     /// The commitment is gone.
     pub(crate) fn forget(&self, key: &ObjectKey) {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        self.last.lock().remove(key);
     }
 }
 

@@ -4,10 +4,11 @@
 
 mod support;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use berth_crds::{CommittedResource, names};
 use berth_testkit::{Server, Verb, World, seeds};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use support::*;
 
@@ -25,7 +26,7 @@ fn edit_before(world: &World, verb: Verb, nth: usize, patch: Value) -> Arc<Mutex
     world.server.before(verb, &slots_path(), nth, move |server| {
         server.edit::<CommittedResource>(&names::commitment(UUID), &patch).unwrap();
         follower.deliver().unwrap();
-        *noted.lock().unwrap() = Some(server.log().len());
+        *noted.lock() = Some(server.log().len());
     });
     at
 }
@@ -34,7 +35,7 @@ fn edit_before(world: &World, verb: Verb, nth: usize, patch: Value) -> Arc<Mutex
 async fn look_stamps_nothing_new(process: &Process, server: &Server, at: &Mutex<Option<usize>>, generation: i64) {
     let before = commitment(server).status.and_then(|status| status.accepted_spec);
     let _ = process.reconcile().await;
-    assert!(at.lock().unwrap().is_some(), "the edit has happened");
+    assert!(at.lock().is_some(), "the edit has happened");
     assert_eq!(commitment(server).metadata.generation, Some(generation));
     let status = commitment(server).status.unwrap_or_default();
     for condition in &status.conditions {

@@ -2,13 +2,14 @@
 //! so; decision U23); what makes a component ready is known to the component.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::extract;
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::get;
+use parking_lot::RwLock;
 
 use crate::answer;
 
@@ -58,7 +59,7 @@ impl Readiness {
     }
 
     fn reasons(&self, of: impl Fn(&State) -> Option<&String>) -> Vec<(String, String)> {
-        let states = self.states.read().unwrap_or_else(PoisonError::into_inner);
+        let states = self.states.read();
         states.iter().filter_map(|(name, state)| Some((name.clone(), of(state)?.clone()))).collect()
     }
 
@@ -69,7 +70,7 @@ impl Readiness {
 
     fn set(&self, name: &str, state: State) {
         let before = {
-            let mut states = self.states.write().unwrap_or_else(PoisonError::into_inner);
+            let mut states = self.states.write();
             states.insert(name.to_owned(), state.clone())
         };
         if before.as_ref() == Some(&state) {

@@ -3,12 +3,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use berth_cluster::ObjectKey;
 use berth_core::VmId;
+use parking_lot::Mutex;
 
 /// The VMs that are missing, by slot, with the reading on the clock when that was first noticed.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ impl Departures {
     /// These VMs of the slot are missing now, and no others; for how long each has been. `clock` is the time in which the
     /// hosts were followed.
     pub(crate) fn missing(&self, slot: &ObjectKey, vms: &BTreeSet<VmId>, clock: Duration) -> BTreeMap<VmId, Duration> {
-        let mut noticed = self.lock();
+        let mut noticed = self.noticed.lock();
         let before = noticed.remove(slot).unwrap_or_default();
         let since = |vm: &VmId| (vm.clone(), before.get(vm).copied().unwrap_or(clock));
         let now: BTreeMap<_, _> = vms.iter().map(since).collect();
@@ -33,11 +33,7 @@ impl Departures {
 
     /// Nobody asks for the VMs of this slot any more.
     pub(crate) fn forget(&self, slot: &ObjectKey) {
-        self.lock().remove(slot);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, BTreeMap<VmId, Duration>>> {
-        self.noticed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.noticed.lock().remove(slot);
     }
 }
 
@@ -62,6 +58,6 @@ mod tests {
         departures.forget(&slot);
         assert_eq!(missing(&["b"], 160), [0]);
         assert_eq!(missing(&[], 170), [0; 0]);
-        assert!(departures.lock().is_empty(), "nothing is kept of a slot without missing VMs");
+        assert!(departures.noticed.lock().is_empty(), "nothing is kept of a slot without missing VMs");
     }
 }

@@ -1,12 +1,9 @@
 //! Since when something is so, on the monotonic clock, from when this process first noticed. A restart begins anew,
 //! because nobody watched in between (U36).
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// What is so, and since when. Whoever notes something also forgets it, so the map stays as small as its subject.
@@ -24,31 +21,27 @@ impl<K> Default for Since<K> {
 impl<K: Ord + Clone> Since<K> {
     /// It is so now; for how long it has been.
     pub(crate) fn noticed(&self, key: &K) -> Duration {
-        self.lock().entry(key.clone()).or_insert_with(Instant::now).elapsed()
+        self.noticed.lock().entry(key.clone()).or_insert_with(Instant::now).elapsed()
     }
 
     /// For how long it has been, if it is.
     pub(crate) fn so_for(&self, key: &K) -> Option<Duration> {
-        self.lock().get(key).map(Instant::elapsed)
+        self.noticed.lock().get(key).map(Instant::elapsed)
     }
 
     /// It is so from now on, whatever was before.
     pub(crate) fn begin(&self, key: &K) {
-        self.lock().insert(key.clone(), Instant::now());
+        self.noticed.lock().insert(key.clone(), Instant::now());
     }
 
     /// What does not pass is not so any more.
     pub(crate) fn retain(&self, passes: impl Fn(&K) -> bool) {
-        self.lock().retain(|key, _| passes(key));
+        self.noticed.lock().retain(|key, _| passes(key));
     }
 
     /// It is not so any more; whether it was.
     pub(crate) fn forget(&self, key: &K) -> bool {
-        self.lock().remove(key).is_some()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<K, Instant>> {
-        self.noticed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.noticed.lock().remove(key).is_some()
     }
 }
 

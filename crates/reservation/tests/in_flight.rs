@@ -2,11 +2,7 @@
 //! is touched.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use berth_cluster::{
     Action, Class, Classified, ObjectKey, Reconciler as _, Requests,
@@ -23,6 +19,7 @@ use berth_telemetry::{
     metrics::Metrics,
 };
 use berth_testkit::{Fault, Server, Verb, World, next, path_of, seeds};
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -35,7 +32,7 @@ struct Sizes(Arc<Mutex<BTreeMap<String, Result<Resources, String>>>>);
 impl VmSizes for Sizes {
     fn size<'a>(&'a self, vm: &'a VmId) -> VmSize<'a> {
         Box::pin(async move {
-            let known = self.0.lock().unwrap().get(vm.as_str()).cloned();
+            let known = self.0.lock().get(vm.as_str()).cloned();
             known.transpose().map_err(|why| Error::VmSize { vm: vm.clone(), why })
         })
     }
@@ -196,7 +193,7 @@ async fn document_21_section_11_2_rows_5_and_6_a_resize_in_place_ends_with_the_s
     flights.resize("i5", "node-a");
     flights.settle().await;
     assert_eq!(flights.reason("i5"), Some(unknown("VMSizeUnknown")), "nobody can say");
-    let say = |size: Result<Resources, String>| flights.sizes.0.lock().unwrap().insert("x".to_owned(), size);
+    let say = |size: Result<Resources, String>| flights.sizes.0.lock().insert("x".to_owned(), size);
     say(Err("Nova does not answer".to_owned()));
     let error = flights.reconcile("i5").await.unwrap_err();
     assert_eq!(error.class(), Class::Later, "{error}");

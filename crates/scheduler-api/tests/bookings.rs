@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use berth_cluster::{Fence, Store, Writer};
 use berth_core::{Cores, Resources, SlotKey, testing::gib};
@@ -12,6 +12,7 @@ use berth_scheduler::Booking;
 use berth_scheduler_api::tracking::{BookingMetrics, BookingParts, Bookings};
 use berth_testkit::{Fault, Verb, path_of};
 use kube::ResourceExt;
+use parking_lot::Mutex;
 use serde_json::json;
 use support::{Scene, until};
 
@@ -35,7 +36,7 @@ async fn begin() -> Process {
     let back = given_back.clone();
     let parts = BookingParts {
         reservations: Writer::new(reservations, scene.cluster.clone()).fenced(Fence::open()),
-        give_back: Arc::new(move |vm| back.lock().unwrap().push(vm.to_string())),
+        give_back: Arc::new(move |vm| back.lock().push(vm.to_string())),
         clock: scene.clock.clone(),
         metrics: BookingMetrics::register(&scene.metrics).unwrap(),
     };
@@ -74,7 +75,7 @@ impl Process {
     }
 
     fn given_back(&self) -> Vec<String> {
-        self.given_back.lock().unwrap().clone()
+        self.given_back.lock().clone()
     }
 }
 

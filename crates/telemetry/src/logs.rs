@@ -179,7 +179,9 @@ where
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
 
     use super::*;
 
@@ -188,7 +190,7 @@ mod tests {
 
     impl Write for Buffer {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
+            self.0.lock().write(bytes)
         }
         fn flush(&mut self) -> std::io::Result<()> {
             Ok(())
@@ -204,7 +206,7 @@ mod tests {
             tracing::info!(host = "node-1\nfake line", "slot placed");
             tracing::debug!("why");
         });
-        String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap()
+        String::from_utf8(buffer.0.lock().clone()).unwrap()
     }
 
     #[test]
@@ -244,7 +246,7 @@ mod tests {
                     verbosity.change(level).unwrap();
                 }
             });
-            let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+            let text = String::from_utf8(buffer.0.lock().clone()).unwrap();
             let shown = ["before debug", "before error", "before reset"].map(|line| text.contains(line));
             assert_eq!(shown, [false, true, false], "{text}");
             assert_eq!(text.matches("somebody has changed what is logged").count(), 2, "not at error: {text}");

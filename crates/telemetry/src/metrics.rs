@@ -3,8 +3,9 @@
 //! the crate that declares them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 use prometheus::{GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder};
@@ -95,7 +96,7 @@ impl Metrics {
 
     /// All declarations so far, by name: what the documentation is compared with.
     pub fn registered(&self) -> Vec<Metric> {
-        let mut all = self.registered.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut all = self.registered.lock().clone();
         all.sort_by_key(|metric| metric.name);
         all
     }
@@ -127,7 +128,7 @@ impl Metrics {
         let failed = |source| MetricsError::Metric { metric: metric.name, source };
         let collector = collector.map_err(failed)?;
         self.registry.register(Box::new(collector.clone())).map_err(failed)?;
-        self.registered.lock().unwrap_or_else(PoisonError::into_inner).push(*metric);
+        self.registered.lock().push(*metric);
         Ok(collector)
     }
 }
@@ -196,9 +197,9 @@ mod tests {
         let metrics = Metrics::new(&BTreeMap::new()).unwrap();
         let zone = Arc::new(Mutex::new("az-a".to_owned()));
         let shared = zone.clone();
-        metrics.computed(&FREE, move || vec![(vec![shared.lock().unwrap().clone()], 7.0)]).unwrap();
+        metrics.computed(&FREE, move || vec![(vec![shared.lock().clone()], 7.0)]).unwrap();
         assert!(metrics.render().contains(r#"free_bytes{zone="az-a"} 7"#));
-        *zone.lock().unwrap() = "az-b".to_owned();
+        *zone.lock() = "az-b".to_owned();
         let text = metrics.render();
         assert!(text.contains(r#"free_bytes{zone="az-b"} 7"#) && !text.contains("az-a"), "{text}");
     }

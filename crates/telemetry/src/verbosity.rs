@@ -2,8 +2,9 @@
 //! next start begins with what the command line says.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tracing_subscriber::EnvFilter;
 
 use crate::error::TelemetryError;
@@ -49,13 +50,13 @@ impl Verbosity {
 
     /// What is shown: a level, or levels per module.
     pub fn now(&self) -> String {
-        self.state.now.lock().unwrap_or_else(PoisonError::into_inner).words.clone()
+        self.state.now.lock().words.clone()
     }
 
     /// Shows a level, levels per module as `RUST_LOG` has them, or what was shown at the start. Says what is shown then;
     /// after an error nothing has changed.
     pub fn change(&self, wanted: &str) -> Result<String, TelemetryError> {
-        let mut now = self.state.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = self.state.now.lock();
         let shown = if wanted == RESET { self.state.first.clone() } else { Shown::read(wanted)? };
         if !(self.state.reload)(shown.filter()?) {
             return Err(TelemetryError::LogsGone);
@@ -98,7 +99,7 @@ mod tests {
         let log = Arc::new(Mutex::new(Vec::new()));
         let noted = log.clone();
         let reload = move |filter: EnvFilter| {
-            noted.lock().unwrap().push(filter.to_string());
+            noted.lock().push(filter.to_string());
             true
         };
         (Verbosity::new(first, reload), log)
@@ -114,7 +115,7 @@ mod tests {
             assert_eq!(verbosity.change(wanted).unwrap(), now);
             assert_eq!(verbosity.now(), now);
         }
-        let filters = log.lock().unwrap().clone();
+        let filters = log.lock().clone();
         assert_eq!(filters[0], "trace");
         assert!(filters[2].contains("berth=debug") && filters[3].contains("hyper=warn"), "{filters:?}");
     }
@@ -126,7 +127,7 @@ mod tests {
             let text = verbosity.change(wanted).unwrap_err().to_string();
             assert!(text.contains("is not a log level; write error, warn, info, debug, trace"), "{wanted}: {text}");
         }
-        assert_eq!((verbosity.now().as_str(), log.lock().unwrap().len()), ("info", 0));
+        assert_eq!((verbosity.now().as_str(), log.lock().len()), ("info", 0));
     }
 
     #[test]

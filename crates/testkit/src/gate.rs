@@ -4,9 +4,11 @@
 use std::{
     future::Future,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll, Waker},
 };
+
+use parking_lot::Mutex;
 
 /// Whether a process runs. Clones are about the same process.
 #[derive(Clone, Debug, Default)]
@@ -23,12 +25,12 @@ struct State {
 impl Gate {
     /// Stops the process.
     pub fn pause(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+        self.state.lock().closed = true;
     }
 
     /// Lets it go on.
     pub fn resume(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         state.closed = false;
         state.waiting.drain(..).for_each(Waker::wake);
     }
@@ -40,7 +42,7 @@ impl Gate {
 
     /// True if the process stands still; whoever asks is woken when it goes on.
     fn is_closed(&self, context: &Context<'_>) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         if state.closed {
             state.waiting.push(context.waker().clone());
         }

@@ -8,7 +8,7 @@ mod state;
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -17,6 +17,7 @@ use std::{
 use berth_core::ClusterName;
 use berth_laws::{Frozen, Promises, at_rest};
 use berth_telemetry::clock::{Clock, SystemClock};
+use parking_lot::{Mutex, MutexGuard};
 
 use self::state::{State, words};
 use crate::{Event, Server};
@@ -133,7 +134,7 @@ impl Judge {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.bench.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.bench.state.lock()
     }
 }
 

@@ -13,7 +13,7 @@ mod verbs;
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::RangeInclusive,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -21,6 +21,7 @@ use berth_cluster::{Cluster, Kind};
 use berth_core::ClusterName;
 use berth_telemetry::clock::Clock;
 use kube::Client;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::Notify, time::Instant};
 use tower::service_fn;
 
@@ -209,7 +210,7 @@ impl Server {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! A wall clock that somebody sets, ahead or behind, while time goes on.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use berth_telemetry::clock::{Clock, TokioClock};
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 
 /// A wall clock on tokio's time that can be stepped. Clones are the same clock.
 #[derive(Clone, Debug)]
@@ -20,13 +21,13 @@ impl SteppedClock {
 
     /// Somebody sets it so much further.
     pub fn step(&self, by: SignedDuration) {
-        *self.off.lock().unwrap_or_else(PoisonError::into_inner) += by;
+        *self.off.lock() += by;
     }
 }
 
 impl Clock for SteppedClock {
     fn now(&self) -> Timestamp {
-        let off = *self.off.lock().unwrap_or_else(PoisonError::into_inner);
+        let off = *self.off.lock();
         let now = self.clock.now();
         now.checked_add(off).unwrap_or(now)
     }

@@ -1,8 +1,9 @@
 //! Where clients come to their end: before or after one of their writes, counted over all servers that were told of it. It
 //! decides whether a request comes after that; what becomes of it then is decided in `service`.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::{Verb, request::Call};
@@ -114,7 +115,7 @@ impl Stop {
     }
 
     fn lock(&self) -> MutexGuard<'_, Count> {
-        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+        self.count.lock()
     }
 }
 

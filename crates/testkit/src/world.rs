@@ -2,7 +2,7 @@
 //! in which changes arrive and keys are reconciled, which is always the same; the controllers are made by the tests, and
 //! declare themselves what they watch.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use berth_cluster::{
     Brake, BrakeParts, ClusterMetrics, Clusters, Events, Freezer, Key, Kind, Manager, ObjectKey, Options, Presence,
@@ -17,6 +17,7 @@ use berth_telemetry::{
     config,
     metrics::{Metrics, MetricsError},
 };
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -136,7 +137,7 @@ impl World {
     }
 
     fn known(&self) -> MutexGuard<'_, u64> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

@@ -1,10 +1,7 @@
 //! What goes wrong at the double when a test says so, on the real client.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use berth_cluster::{Need, Verb as Right, preflight};
 use berth_core::ClusterName;
@@ -16,6 +13,7 @@ use kube::{
     Api,
     api::{ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams},
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -246,13 +244,13 @@ async fn every_write_that_changes_something_is_shown_and_others_are_counted() {
     let notes = seen.clone();
     server.on_write(move |snapshot, event| {
         let count = snapshot.all(&event.kind).count();
-        notes.lock().unwrap().push((event.version, count, event.previous.is_some()));
+        notes.lock().push((event.version, count, event.previous.is_some()));
     });
     create(&api, 0).await.unwrap();
     host(&api, A, "h").await.unwrap();
     host(&api, A, "h").await.unwrap();
     server.delete::<Reservation>(A).unwrap();
-    assert_eq!(*seen.lock().unwrap(), [(1, 1, false), (2, 1, true), (3, 0, true)]);
+    assert_eq!(*seen.lock(), [(1, 1, false), (2, 1, true), (3, 0, true)]);
     assert_eq!(server.no_op_writes(), 1);
     let calls = server.calls();
     assert_eq!(calls.len(), 3);

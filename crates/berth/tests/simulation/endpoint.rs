@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -24,6 +24,7 @@ use berth_scheduler_api::{
 };
 use berth_testkit::{Gate, Random};
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
@@ -65,14 +66,14 @@ impl Network {
     /// A process answers at an address.
     pub fn open(&self, address: &str, router: Router, gate: &Gate) -> Endpoint {
         let endpoint = Endpoint { router, gate: gate.clone(), gone: CancellationToken::new() };
-        self.open.lock().unwrap().insert(address.to_owned(), endpoint.clone());
+        self.open.lock().insert(address.to_owned(), endpoint.clone());
         endpoint
     }
 
     /// Nova asks one of the processes; nothing when nobody answers it.
     pub async fn ask(&self, body: String, random: &mut Random) -> Option<(u16, String)> {
         let endpoint = {
-            let open = self.open.lock().unwrap();
+            let open = self.open.lock();
             let alive: Vec<_> = open.values().filter(|endpoint| !endpoint.gone.is_cancelled()).cloned().collect();
             alive.get(random.below(alive.len())).cloned()?
         };
@@ -90,7 +91,7 @@ impl Network {
 
     /// The slot that was booked for a VM with its last answer.
     pub fn booked(&self, vm: &str) -> Option<Booking> {
-        self.booked.lock().unwrap().get(vm).cloned().flatten()
+        self.booked.lock().get(vm).cloned().flatten()
     }
 }
 
@@ -102,7 +103,7 @@ impl Forwarder for Network {
         _: &'a HeaderMap,
         left: Duration,
     ) -> BoxFuture<'a, Response> {
-        let endpoint = self.open.lock().unwrap().get(leader).cloned();
+        let endpoint = self.open.lock().get(leader).cloned();
         let request = Request::post(PATH).header(FORWARDED, "1").header(DEADLINE_MS, left.as_millis().to_string());
         let request = request.body(Body::from(body)).unwrap();
         Box::pin(async move {
@@ -128,7 +129,7 @@ pub fn endpoint(
 ) -> Router {
     let nova = Nova::new(memory, environment, deciding.clone(), manager, stop);
     let (chance, surroundings) = (Mutex::new(chance), Surroundings::since(memory.began()));
-    let surroundings = Surroundings { chance: Arc::new(move || chance.lock().unwrap().draw()), ..surroundings };
+    let surroundings = Surroundings { chance: Arc::new(move || chance.lock().draw()), ..surroundings };
     let noted = Noted { nova, network: network.clone() };
     let api = Api::new(noted, network.clone(), surroundings, ApiLimits::default(), environment.metrics.api.clone());
     router(Arc::new(api))
@@ -164,7 +165,7 @@ impl Backend for Noted {
     fn decided(&self, outcome: Outcome) {
         if let Ok(answer) = &outcome.result {
             let vm = outcome.request.instance.to_string();
-            self.network.booked.lock().unwrap().insert(vm, answer.booking.clone());
+            self.network.booked.lock().insert(vm, answer.booking.clone());
         }
         self.nova.decided(outcome);
     }

@@ -1,11 +1,7 @@
 //! Nova, its VMs and the agents on the hosts: it asks for a host with a real body, some time later the VM is listed by that
 //! host, or never, or moves, or ends. Where a VM starts, the law about promises is judged.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use berth_cluster::Kind;
 use berth_core::ClusterName;
@@ -14,6 +10,7 @@ use berth_laws::{Law, Outside, Snapshot, always};
 use berth_scheduler::Booking;
 use berth_testkit::{Judge, Random, Refusal, Server, seeds};
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{
     task::JoinSet,
@@ -89,24 +86,24 @@ impl Nova {
 
     /// Adds up what became of VMs.
     pub fn add(&self, all: &mut BTreeMap<&'static str, u64>) {
-        for (name, count) in &self.told.lock().unwrap().counts {
+        for (name, count) in &self.told.lock().counts {
             *all.entry(name).or_default() += count;
         }
     }
 
     /// What happened to VMs, in words.
     pub fn story(&self) -> String {
-        self.told.lock().unwrap().story.join("\n")
+        self.told.lock().story.join("\n")
     }
 
     /// The VMs that found no room where they were sent.
     pub fn broken(&self) -> Vec<String> {
-        self.told.lock().unwrap().broken.clone()
+        self.told.lock().broken.clone()
     }
 
     /// The running VMs whose booked slot stands on their host and does not expect them; at rest that is wrong.
     pub fn forgotten(&self, people: &People) -> Vec<String> {
-        let told = self.told.lock().unwrap();
+        let told = self.told.lock();
         let missing = |vm: &str, host: &str, slot: &Reservation| {
             let data = slot.spec.committed_resource_reservation.as_ref();
             slot.spec.target_host.as_deref() == Some(host)
@@ -178,7 +175,7 @@ impl Vm {
         }
         if self.random.chance(700) {
             self.leaves(&host);
-            self.told.lock().unwrap().seats.remove(&self.id);
+            self.told.lock().seats.remove(&self.id);
             self.count("VM ended");
         }
     }
@@ -294,7 +291,7 @@ impl Vm {
         if !self.agent(host, true) {
             return false;
         }
-        let mut told = self.told.lock().unwrap();
+        let mut told = self.told.lock();
         told.seats.insert(self.id.clone(), (host.to_owned(), self.seat.clone()));
         let broken = overbooked(&self.people, &told.seats, host);
         let (id, flavor) = (&self.id, self.flavor);
@@ -312,14 +309,14 @@ impl Vm {
     }
 
     fn count(&self, what: &'static str) {
-        *self.told.lock().unwrap().counts.entry(what).or_default() += 1;
+        *self.told.lock().counts.entry(what).or_default() += 1;
         self.tell(what);
     }
 
     fn tell(&self, what: &str) {
         let Self { id, project, flavor, people, .. } = self;
         let at = people.began.elapsed().as_secs_f64();
-        self.told.lock().unwrap().story.push(format!("{at:.6} {id} of {project}, {flavor}: {what}"));
+        self.told.lock().story.push(format!("{at:.6} {id} of {project}, {flavor}: {what}"));
     }
 }
 

@@ -3,11 +3,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
 use berth_crds::{CommittedResource, Knowledge, conditions};
 use berth_testkit::{Happened, Server};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::{
@@ -32,14 +33,14 @@ impl History {
     fn of(server: &Server) -> Self {
         let history = Self::default();
         let book = history.clone();
-        server.on_write(move |_, event| book.0.lock().unwrap().push((event.happened, event.object.clone())));
+        server.on_write(move |_, event| book.0.lock().push((event.happened, event.object.clone())));
         history
     }
 
     /// The kinds of writes to each object, and what nobody may write.
     fn judged(&self) -> (BTreeMap<String, BTreeSet<&'static str>>, Vec<String>) {
         let (mut now, mut kinds, mut wrong) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
-        for (happened, object) in self.0.lock().unwrap().iter() {
+        for (happened, object) in self.0.lock().iter() {
             let key = format!("{} {}", recorded::text(object, "/kind"), name(object));
             if *happened == Happened::Deleted {
                 wrong.push(format!("{key} was deleted"));
@@ -91,7 +92,7 @@ fn recorded_objects_are_taken_over_without_deleting_or_moving_anything() {
             let lost: Vec<_> = before.difference(&accepted(&world.home)).cloned().collect();
             assert_eq!(lost, [recorded::NOT_SERVED], "what was accepted and is served stays accepted");
             assert_eq!(world.home.no_op_writes(), 0);
-            assert_eq!(history.0.lock().unwrap().iter().map(|(_, o)| name(o)).collect::<BTreeSet<_>>().len(), objects);
+            assert_eq!(history.0.lock().iter().map(|(_, o)| name(o)).collect::<BTreeSet<_>>().len(), objects);
 
             world.judge.heard();
             assert_eq!(world.judge.broken(), [""; 0]);

@@ -2,8 +2,6 @@
 //! what is kept for the waiting list included, no host may be over-booked. Claims count only where the laws can know of
 //! them (`docs/testing.md`): they are the memory of whoever leads.
 
-use std::sync::{Mutex, PoisonError};
-
 use berth_capacity_view::{Assumed, Claim, View};
 use berth_cluster::Fence;
 use berth_core::{Resources, SlotKey};
@@ -11,6 +9,7 @@ use berth_crds::facts::resource_map;
 use berth_laws::{Key, Promise, Promises};
 use berth_scheduler::{BuiltIn, WholeRequest};
 use berth_testkit::Judge;
+use parking_lot::Mutex;
 
 /// Who listens to the scheduler of a process.
 pub struct Witness {
@@ -43,7 +42,7 @@ impl Witness {
         if self.fence.check().is_err() {
             return;
         }
-        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut plans = self.plans.lock();
         plans.extend(whole.map(plan));
         plans.retain(|plan| plan.slots.iter().any(|slot| view.assumed(slot).is_some()));
         let claims = view.all_claims().filter(|_| self.claims).map(on_its_way);

@@ -4,7 +4,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -12,6 +12,7 @@ use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Reservation, ReservationType};
 use berth_laws::{Key, Law, Outside, Snapshot, Touched, Violation, always, always_touched};
 use kube::ResourceExt as _;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use crate::{
@@ -111,7 +112,7 @@ impl Judge {
     }
 
     fn lock(&self) -> MutexGuard<'_, Bench> {
-        self.bench.lock().unwrap_or_else(PoisonError::into_inner)
+        self.bench.lock()
     }
 }
 

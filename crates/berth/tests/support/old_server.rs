@@ -1,7 +1,8 @@
 //! An API server of version 1.30, as far as the start of the operator asks: it knows all kinds and allows everything.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -34,7 +35,7 @@ impl OldServer {
 
     /// Method and path of every request so far.
     pub fn requests(&self) -> Vec<String> {
-        self.requests.lock().unwrap().clone()
+        self.requests.lock().clone()
     }
 }
 
@@ -45,7 +46,7 @@ async fn serve(mut connection: TcpStream, log: Arc<Mutex<Vec<String>>>) {
     let head = String::from_utf8_lossy(&head[..length]).into_owned();
     let line = head.lines().next().unwrap_or_default().to_owned();
     let body = answer(line.split(' ').nth(1).unwrap_or_default()).to_string();
-    log.lock().unwrap().push(line);
+    log.lock().push(line);
     let kind = "Content-Type: application/json\r\nConnection: close";
     let answer = format!("HTTP/1.1 200 OK\r\n{kind}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     connection.write_all(answer.as_bytes()).await.unwrap();

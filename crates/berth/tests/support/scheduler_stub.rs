@@ -2,10 +2,11 @@
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -61,19 +62,19 @@ impl SchedulerStub {
 
     /// From now on it answers like this.
     pub fn becomes(&self, manner: Manner) {
-        *self.manner.lock().unwrap() = manner;
+        *self.manner.lock() = manner;
     }
 
     /// The requests so far.
     pub fn asked(&self) -> Vec<Value> {
-        self.asked.lock().unwrap().clone()
+        self.asked.lock().clone()
     }
 
     /// One request for each connection.
     async fn one(&self, mut stream: TcpStream) -> std::io::Result<()> {
         let Some(body) = read(&mut stream).await? else { return Ok(()) };
-        self.asked.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
-        let manner = self.manner.lock().unwrap().clone();
+        self.asked.lock().push(serde_json::from_slice(&body).unwrap());
+        let manner = self.manner.lock().clone();
         let hosts = |hosts: &[&str]| ("200 OK", json!({ "hosts": hosts }).to_string());
         let (status, body) = match manner {
             Manner::Host(host) => hosts(&[host]),

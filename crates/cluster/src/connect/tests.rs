@@ -1,10 +1,11 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
 use berth_telemetry::config::Remote;
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -61,7 +62,7 @@ async fn greeter() -> (String, Arc<Mutex<Vec<String>>>) {
         while let Ok((mut connection, _)) = listener.accept().await {
             let mut head = vec![0; 8192];
             let length = connection.read(&mut head).await.unwrap();
-            log.lock().unwrap().push(String::from_utf8_lossy(&head[..length]).to_lowercase());
+            log.lock().push(String::from_utf8_lossy(&head[..length]).to_lowercase());
             let body = json!({
                 "major": "1", "minor": "36", "gitVersion": "v1.36.0", "gitCommit": "", "gitTreeState": "",
                 "buildDate": "", "goVersion": "", "compiler": "", "platform": "",
@@ -103,10 +104,10 @@ async fn remotes_get_the_credentials_of_home_and_are_not_greeted() {
     let names: Vec<_> = clusters.iter().map(|cluster| cluster.name.as_str()).collect();
     assert_eq!(names, ["127.0.0.1:1", address, "home"], "one that is away does not matter");
     assert_eq!(clusters.home().name, ClusterName::home());
-    assert!(heads.lock().unwrap().is_empty(), "nobody has spoken to the remotes");
+    assert!(heads.lock().is_empty(), "nobody has spoken to the remotes");
 
     clusters.get(&address.into()).unwrap().client.apiserver_version().await.unwrap();
-    let heads = heads.lock().unwrap();
+    let heads = heads.lock();
     assert!(heads[0].contains("authorization: bearer t") && heads[0].contains("user-agent: berth/test"), "{heads:?}");
 }
 

@@ -36,7 +36,7 @@ fn scene() -> Scene {
     let (registry, all) = metrics();
     let (server, asked) = (Arc::new(Mutex::new(Server::Away)), Arc::new(AtomicUsize::new(0)));
     let (now, count) = (server.clone(), asked.clone());
-    let mut cluster = scripted(move |request| answer(request, *lock(&now), &count));
+    let mut cluster = scripted(move |request| answer(request, *now.lock(), &count));
     cluster.name = "az-a".into();
     let (fitness, stop, said) = (Fitness::new(all.fitness), CancellationToken::new(), Said::listen());
     let needs = vec![Need::kind::<Thing>(&[Verb::Get])];
@@ -71,7 +71,7 @@ fn answer(request: &Request, server: Server, asked: &AtomicUsize) -> Reply {
 
 impl Scene {
     async fn becomes(&self, server: Server) {
-        *lock(&self.server) = server;
+        *self.server.lock() = server;
         sleep(LONGEST_PAUSE + crate::connect::READ_DEADLINE * 2).await;
     }
 
@@ -114,7 +114,7 @@ async fn a_remote_that_is_away_is_asked_with_growing_distance_and_a_fit_one_rare
     sleep(Duration::from_secs(600)).await;
     let away = scene.asked.swap(0, Ordering::Relaxed);
     assert!((12..20).contains(&away), "asked {away} times in ten minutes");
-    *lock(&scene.server) = Server::Fit;
+    *scene.server.lock() = Server::Fit;
     sleep(LONGEST_PAUSE).await;
     scene.asked.store(0, Ordering::Relaxed);
     sleep(AGAIN * 10).await;
@@ -127,7 +127,7 @@ async fn what_goes_while_we_run_is_found() {
     let scene = scene();
     scene.becomes(Server::Fit).await;
     scene.said.take();
-    *lock(&scene.server) = Server::Bare;
+    *scene.server.lock() = Server::Bare;
     sleep(AGAIN * 2).await;
     assert_eq!(scene.fitness.problems().len(), 1);
     assert_eq!(scene.said.take().len(), 1);

@@ -1,17 +1,13 @@
 //! Whether a write may be sent now (decision D10). It decides nothing about who leads: the election says from when the
 //! lease counts, and the monotonic clock says how much of it is left.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use thiserror::Error;
 use tokio::time::Instant;
 
 use super::step::{TIMING, may_write};
-use crate::lock::lock;
 
 /// This process must not write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -54,7 +50,7 @@ impl Sending {
 impl Drop for Sending {
     fn drop(&mut self) {
         let Some(term) = &self.term else { return };
-        let mut under_way = lock(&term.under_way);
+        let mut under_way = term.under_way.lock();
         under_way.unanswered -= 1;
         if !self.answered {
             under_way.given_up = Some(term.now());
@@ -78,19 +74,19 @@ impl Term {
 
     /// The sending of the last renewal that is known to have succeeded; none, if this process does not lead.
     pub fn hold(&self, since: Option<Duration>) {
-        *lock(&self.held) = since;
+        *self.held.lock() = since;
     }
 
     /// Until when a write may land, if the fence is closed from now on.
     pub fn landed(&self) -> Duration {
-        let (under_way, now) = (lock(&self.under_way), self.now());
+        let (under_way, now) = (self.under_way.lock(), self.now());
         let last = if under_way.unanswered > 0 { Some(now) } else { under_way.given_up };
         last.map_or(now, |last| last + TIMING.margin)
     }
 
     fn is_open(&self) -> bool {
         // The clock is read after the lease, so that waiting for the lock does not lend time.
-        let held = *lock(&self.held);
+        let held = *self.held.lock();
         may_write(held, self.now(), &TIMING)
     }
 }
@@ -121,7 +117,7 @@ impl Fence {
     /// A write is being sent.
     pub(super) fn sending(&self) -> Sending {
         if let Some(term) = &self.term {
-            lock(&term.under_way).unanswered += 1;
+            term.under_way.lock().unanswered += 1;
         }
         Sending { term: self.term.clone(), answered: false }
     }

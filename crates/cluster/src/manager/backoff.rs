@@ -1,12 +1,13 @@
 //! The back-off after a failed reconciliation. It is counted per key and reset by a reconciliation that succeeds. Events do not
 //! cut it short, or a busy object that fails would be reconciled as often as it changes.
 
-use std::{collections::BTreeMap, sync::Mutex, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::Key;
-use crate::{Class, lock::lock};
+use crate::Class;
 
 /// The pauses between failed reconciliations, by class of failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,12 +98,12 @@ impl<K: Key> Backoff<K> {
 
     /// How long the key is not to be reconciled yet.
     pub fn remaining(&self, key: &K) -> Option<Duration> {
-        let not_before = lock(&self.failures).get(key)?.not_before;
+        let not_before = self.failures.lock().get(key)?.not_before;
         Some(not_before.saturating_duration_since(Instant::now())).filter(|remaining| !remaining.is_zero())
     }
 
     pub fn failed(&self, key: &K, class: Class, text: &str) -> Failed {
-        let mut all = lock(&self.failures);
+        let mut all = self.failures.lock();
         let before = all.get(key);
         // A text must have been logged before it can be called a repetition.
         let is_logged = before.is_some_and(|before| before.is_logged);
@@ -118,20 +119,20 @@ impl<K: Key> Backoff<K> {
 
     /// The last failure was logged.
     pub fn mark_logged(&self, key: &K) {
-        if let Some(failures) = lock(&self.failures).get_mut(key) {
+        if let Some(failures) = self.failures.lock().get_mut(key) {
             failures.is_logged = true;
         }
     }
 
     /// The reconciliation has succeeded.
     pub fn reset(&self, key: &K) -> Cleared {
-        let failures = lock(&self.failures).remove(key);
+        let failures = self.failures.lock().remove(key);
         let cleared = |failures: Failures| Cleared { count: failures.count, was_logged: failures.is_logged };
         failures.map(cleared).unwrap_or_default()
     }
 
     /// How many keys have failed last.
     pub fn len(&self) -> usize {
-        lock(&self.failures).len()
+        self.failures.lock().len()
     }
 }

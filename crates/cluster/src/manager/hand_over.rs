@@ -4,13 +4,13 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
 use futures::{Stream, stream};
+use parking_lot::Mutex;
 
 use super::{Action, Key, Requests};
-use crate::lock::lock;
 
 /// So many keys are handed over at most that have not ended.
 const AT_MOST: usize = 64;
@@ -55,7 +55,7 @@ impl<K: Key> HandOver<K> {
     }
 
     fn next(&self) -> Option<K> {
-        let mut keys = lock(&self.keys);
+        let mut keys = self.keys.lock();
         if keys.all.len() >= AT_MOST {
             return None;
         }
@@ -68,7 +68,7 @@ impl<K: Key> HandOver<K> {
     /// Whether the run that is about to begin was asked for by handing the key over. If not, its requeue is due: it is
     /// requested, and handed over when it is its turn.
     pub fn is_expected(&self, key: &K) -> bool {
-        let is_expected = lock(&self.keys).stages.get(key) == Some(&Stage::HandedOver);
+        let is_expected = self.keys.lock().stages.get(key) == Some(&Stage::HandedOver);
         if !is_expected {
             self.requests.add([key.clone()]);
         }
@@ -77,7 +77,7 @@ impl<K: Key> HandOver<K> {
 
     /// The run begins. It covers what was requested until now; later requests are new ones.
     pub fn begin(&self, key: &K) {
-        let mut keys = lock(&self.keys);
+        let mut keys = self.keys.lock();
         if let Some(stage) = keys.stages.get_mut(key) {
             *stage = Stage::Running;
         }
@@ -86,7 +86,7 @@ impl<K: Key> HandOver<K> {
 
     /// The run has ended.
     pub fn finish(&self, key: &K, action: Action) {
-        if let Some(stage) = lock(&self.keys).stages.get_mut(key) {
+        if let Some(stage) = self.keys.lock().stages.get_mut(key) {
             *stage = Stage::Finished(action);
         }
     }
@@ -94,7 +94,7 @@ impl<K: Key> HandOver<K> {
     /// The `Controller` has seen the end of a run; whether it need not know the key any more. Ends of runs that nobody expected
     /// change nothing.
     pub fn end(&self, key: &K) -> bool {
-        let mut keys = lock(&self.keys);
+        let mut keys = self.keys.lock();
         let Some(Stage::Finished(action)) = keys.stages.get(key).copied() else { return false };
         keys.stages.remove(key);
         keys.all.remove(key);
@@ -169,7 +169,7 @@ mod tests {
         while let Some(key) = hand_over.next() {
             run(&hand_over, key, Action::AwaitChange);
         }
-        let keys = lock(&hand_over.keys);
+        let keys = hand_over.keys.lock();
         assert_eq!((keys.all.len(), keys.stages.len()), (0, 0));
     }
 }

@@ -1,14 +1,7 @@
 //! The queue of production: kube-runtime's `Controller`. It keeps keys apart that are being reconciled, and requeues them; which
 //! key it gets next is decided by [`HandOver`]. This is the only place that knows the `Controller`.
 
-use std::{
-    borrow::Cow,
-    convert::Infallible,
-    fmt,
-    pin::pin,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{borrow::Cow, convert::Infallible, fmt, pin::pin, sync::Arc, time::Duration};
 
 use futures::{FutureExt, Stream, StreamExt, stream};
 use k8s_openapi::{ClusterResourceScope, apimachinery::pkg::apis::meta::v1::ObjectMeta};
@@ -18,6 +11,7 @@ use kube_runtime::{
     reflector::{self, ObjectRef, store::Writer},
     watcher::Event,
 };
+use parking_lot::Mutex;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use tokio::{
     sync::Semaphore,
@@ -27,7 +21,6 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, warn};
 
 use super::{Action, Around, Key, Reconciler, Requests, hand_over::HandOver, run::Runs};
-use crate::lock::lock;
 
 /// How long the futures of runs that were aborted may take to be dropped.
 const ABORT: Duration = Duration::from_millis(400);
@@ -178,7 +171,7 @@ fn controller_of<R: Reconciler>(context: Arc<Context<R>>) -> impl Stream<Item = 
                 if let Some(object) = reader.get(&object)
                     && hand_over.end(&object.key)
                 {
-                    lock(&known).apply_watcher_event(&Event::Delete(KeyObject::clone(&object)));
+                    known.lock().apply_watcher_event(&Event::Delete(KeyObject::clone(&object)));
                 }
             }
             // A requeue was due in the moment of the request, and its run has covered both.
@@ -195,7 +188,7 @@ fn enter_keys<R: Reconciler>(
     context.hand_over.clone().stream().map(move |key| {
         let object = KeyObject::new(key);
         let reference = ObjectRef::from_obj(&object);
-        lock(&known).apply_watcher_event(&Event::Apply(object));
+        known.lock().apply_watcher_event(&Event::Apply(object));
         reference
     })
 }

@@ -1,11 +1,12 @@
 //! How many lines a controller logs about failures. When something that all objects need does not answer, every reconciliation
 //! fails; a few lines say that as well as thousands, and the state of a single object is in its condition and in the metrics.
 
-use std::{sync::Mutex, time::Duration};
+use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::{Class, lock::lock};
+use crate::Class;
 
 /// At most so many failures are logged ...
 const LINES: u32 = 5;
@@ -26,7 +27,7 @@ impl Loudness {
     }
 
     fn has_a_line_left(&self) -> bool {
-        let mut logged = lock(&self.logged);
+        let mut logged = self.logged.lock();
         let (since, lines) = logged.filter(|(since, _)| since.elapsed() < PERIOD).unwrap_or((Instant::now(), 0));
         *logged = Some((since, lines + 1));
         lines < LINES

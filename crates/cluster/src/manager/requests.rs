@@ -4,15 +4,15 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::Key;
-use crate::lock::lock;
 
 /// Collects the requests of one controller. Clones share them.
 ///
@@ -72,7 +72,7 @@ impl<K: Key> Requests<K> {
             return;
         }
         let keys: Vec<K> = keys.into_iter().collect();
-        let mut waiting = lock(&self.shared.waiting);
+        let mut waiting = self.shared.waiting.lock();
         let before = waiting.by_key.len();
         for key in keys {
             waiting.enter(key);
@@ -86,7 +86,7 @@ impl<K: Key> Requests<K> {
 
     /// How many keys wait.
     pub fn len(&self) -> usize {
-        lock(&self.shared.waiting).by_key.len()
+        self.shared.waiting.lock().by_key.len()
     }
 
     /// True if no key waits.
@@ -96,7 +96,7 @@ impl<K: Key> Requests<K> {
 
     /// The first key that is none of these.
     pub(super) fn take_except(&self, busy: &BTreeSet<K>) -> Option<K> {
-        let mut waiting = lock(&self.shared.waiting);
+        let mut waiting = self.shared.waiting.lock();
         let key = waiting.by_place.values().find(|key| !busy.contains(*key))?.clone();
         waiting.remove(&key);
         Some(key)
@@ -104,14 +104,14 @@ impl<K: Key> Requests<K> {
 
     /// All keys, in the order of their requests.
     pub(super) fn take_all(&self) -> Vec<K> {
-        let mut waiting = lock(&self.shared.waiting);
+        let mut waiting = self.shared.waiting.lock();
         waiting.by_key.clear();
         std::mem::take(&mut waiting.by_place).into_values().collect()
     }
 
     /// What was requested until now is about to be done.
     pub(super) fn cover(&self, key: &K) {
-        lock(&self.shared.waiting).remove(key);
+        self.shared.waiting.lock().remove(key);
     }
 
     /// Resolves when something was requested, or [`Requests::notify`] was called, since the last time. For one reader.
@@ -127,7 +127,7 @@ impl<K: Key> Requests<K> {
     /// The smallest key, for tests that reconcile by hand.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn take_smallest(&self) -> Option<K> {
-        let mut waiting = lock(&self.shared.waiting);
+        let mut waiting = self.shared.waiting.lock();
         let key = waiting.by_key.first_key_value()?.0.clone();
         waiting.remove(&key);
         Some(key)

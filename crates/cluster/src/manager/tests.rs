@@ -3,13 +3,11 @@
 use std::{
     collections::BTreeMap,
     future::Future,
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 
 use super::*;
@@ -96,7 +94,7 @@ impl Reconciler for Things {
     }
 
     fn watches(&self, watches: &mut Watches<ObjectKey>) {
-        if let Some(keys) = self.streamed.lock().unwrap().take() {
+        if let Some(keys) = self.streamed.lock().take() {
             watches.stream(keys);
         }
     }
@@ -108,7 +106,7 @@ impl Reconciler for Things {
     async fn reconcile(&self, key: ObjectKey) -> Result<Action, Failed> {
         let millis = u64::try_from(self.began.elapsed().as_millis()).unwrap();
         let before = {
-            let mut all = self.log.lock().unwrap();
+            let mut all = self.log.lock();
             let runs = all.entry(key.to_string()).or_default();
             runs.push(millis);
             runs.len() - 1
@@ -174,7 +172,7 @@ async fn run_after(
 
 impl Scene {
     fn runs(&self, name: &str) -> Vec<u64> {
-        self.log.lock().unwrap().get(&format!("home/{name}")).cloned().unwrap_or_default()
+        self.log.lock().get(&format!("home/{name}")).cloned().unwrap_or_default()
     }
 
     fn request(&self, name: &str) {
@@ -262,7 +260,7 @@ async fn equal_names_in_two_clusters_are_two_keys(kept: Kept) {
     scene.request("a");
     scene.requests.add([ObjectKey::new("away".into(), "a")]);
     sleep(Duration::from_secs(1)).await;
-    assert_eq!(scene.log.lock().unwrap().keys().collect::<Vec<_>>(), ["away/a", "home/a"]);
+    assert_eq!(scene.log.lock().keys().collect::<Vec<_>>(), ["away/a", "home/a"]);
 }
 
 async fn a_key_is_never_reconciled_twice_at_a_time_and_never_more_keys_than_allowed(kept: Kept) {
@@ -272,14 +270,14 @@ async fn a_key_is_never_reconciled_twice_at_a_time_and_never_more_keys_than_allo
         let running = running.clone();
         async move {
             {
-                let mut now = running.lock().unwrap();
+                let mut now = running.lock();
                 let same = now.0.entry(name.clone()).or_default();
                 *same += 1;
                 assert_eq!(*same, 1);
                 now.1 = now.0.values().sum::<u32>().max(now.1);
             }
             sleep(Duration::from_millis(70)).await;
-            *running.lock().unwrap().0.get_mut(&name).unwrap() -= 1;
+            *running.lock().0.get_mut(&name).unwrap() -= 1;
             Ok(Action::AwaitChange)
         }
     })
@@ -291,7 +289,7 @@ async fn a_key_is_never_reconciled_twice_at_a_time_and_never_more_keys_than_allo
         sleep(Duration::from_millis(30)).await;
     }
     sleep(Duration::from_secs(5)).await;
-    assert_eq!(seen.lock().unwrap().1, 3);
+    assert_eq!(seen.lock().1, 3);
     assert!(!scene.task.is_finished());
 }
 
@@ -384,23 +382,23 @@ async fn order_of(queue: Queue, requested: &[&str], again: &'static str) -> Vec<
     let requests = Arc::new(Mutex::new(None::<Requests<ObjectKey>>));
     let (seen, enqueue) = (order.clone(), requests.clone());
     let things = things(move |name, _| {
-        if seen.lock().unwrap().is_empty() && !again.is_empty() {
-            enqueue.lock().unwrap().as_ref().unwrap().add([key(again)]);
+        if seen.lock().is_empty() && !again.is_empty() {
+            enqueue.lock().as_ref().unwrap().add([key(again)]);
         }
-        seen.lock().unwrap().push(name);
+        seen.lock().push(name);
         async {
             sleep(Duration::from_millis(10)).await;
             Ok(Action::AwaitChange)
         }
     });
     let scene = run(queue, 1, things).await;
-    *requests.lock().unwrap() = Some(scene.requests.clone());
+    *requests.lock() = Some(scene.requests.clone());
     for name in requested {
         scene.request(name);
         sleep(Duration::from_millis(1)).await;
     }
     sleep(Duration::from_secs(1)).await;
-    let order = order.lock().unwrap();
+    let order = order.lock();
     order.clone()
 }
 
@@ -459,16 +457,16 @@ async fn every_key_has_its_turn_however_often_all_are_requested(kept: Kept) {
     let things = things(move |name, _| {
         let enqueue = enqueue.clone();
         async move {
-            enqueue.lock().unwrap().as_ref().unwrap().add([key(&name)]);
+            enqueue.lock().as_ref().unwrap().add([key(&name)]);
             sleep(Duration::from_millis(1)).await;
             Ok(Action::AwaitChange)
         }
     });
     let scene = run(queue, 16, things).await;
-    *requests.lock().unwrap() = Some(scene.requests.clone());
+    *requests.lock() = Some(scene.requests.clone());
     scene.requests.add((0..BUSY).map(|number| key(&number.to_string())));
     sleep(Duration::from_millis(1500)).await;
-    let log = scene.log.lock().unwrap();
+    let log = scene.log.lock();
     let runs: Vec<usize> = log.values().map(Vec::len).collect();
     let (least, most) = (*runs.iter().min().unwrap(), *runs.iter().max().unwrap());
     assert_eq!(runs.len(), BUSY);
@@ -483,7 +481,7 @@ async fn keys_that_are_due_at_the_same_time_all_run(kept: Kept) {
     .await;
     scene.requests.add((0..1000).map(|number| key(&number.to_string())));
     sleep(Duration::from_secs(120)).await;
-    let log = scene.log.lock().unwrap();
+    let log = scene.log.lock();
     assert_eq!(log.len(), 1000);
     assert!(log.values().all(|runs| runs.len() == 2), "{log:?}");
 }
@@ -493,7 +491,7 @@ async fn what_was_added_to_be_done_first_is_done_before_any_key_is_reconciled(ke
     let scene = run_after(kept.queue(), 16, things, sleep(Duration::from_secs(5))).await;
     scene.request("too early");
     sleep(Duration::from_secs(1)).await;
-    assert!(scene.log.lock().unwrap().is_empty());
+    assert!(scene.log.lock().is_empty());
     sleep(Duration::from_secs(10)).await;
     assert!(about(&scene.runs("first"), &[5000]), "{:?}", scene.runs("first"));
     assert_eq!(scene.runs("too early"), [0; 0], "first keys stand for everything that there is");
@@ -502,7 +500,7 @@ async fn what_was_added_to_be_done_first_is_done_before_any_key_is_reconciled(ke
 async fn a_stream_requests_keys(kept: Kept) {
     let things = things(|_, _| async { Ok(Action::AwaitChange) });
     let keys = stream::iter(["a", "b"]).map(key).boxed();
-    *things.streamed.lock().unwrap() = Some(keys);
+    *things.streamed.lock() = Some(keys);
     let scene = run(kept.queue(), 16, things).await;
     sleep(Duration::from_secs(1)).await;
     assert_eq!((scene.runs("a").len(), scene.runs("b").len()), (1, 1));

@@ -1,15 +1,12 @@
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use berth_crds::{Hypervisor, Reservation};
 use berth_telemetry::config::{ApiServers, Remote};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    lock::lock,
     preflight,
     testing::{Reply, Request, Thing, scripted},
 };
@@ -152,13 +149,13 @@ async fn asked(
         _ => {
             let asked = &request.body["spec"]["resourceAttributes"];
             let (verb, name) = (asked["verb"].as_str().unwrap(), asked.get("name").and_then(Value::as_str));
-            lock(&seen).push(format!("{verb} {}", name.unwrap_or("-")));
+            seen.lock().push(format!("{verb} {}", name.unwrap_or("-")));
             let allowed = !denies(verb, name);
             Reply::Json(201, json!({ "metadata": {}, "spec": {}, "status": { "allowed": allowed } }))
         }
     });
     let problems = preflight(&cluster, &at_home(rights)).await.err().unwrap_or_default();
-    let mut reviews = lock(&reviews).clone();
+    let mut reviews = reviews.lock().clone();
     reviews.sort();
     (problems.iter().map(ToString::to_string).collect(), reviews)
 }

@@ -1,8 +1,9 @@
 //! A `ConfigMap` and a Secret over a scripted API server, on paused time.
 
-use std::{collections::BTreeMap, sync::Mutex};
+use std::collections::BTreeMap;
 
 use k8s_openapi::{ByteString, api::core::v1::Secret};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -33,19 +34,19 @@ struct Server {
 
 impl Server {
     fn reply(&self, request: &Request) -> Reply {
-        self.requests.lock().unwrap().push(request.clone());
-        if *self.is_down.lock().unwrap() {
+        self.requests.lock().push(request.clone());
+        if *self.is_down.lock() {
             return Reply::error(503, "ServiceUnavailable", "down");
         }
         if request.method != "GET" {
-            return self.answer.lock().unwrap().take().unwrap_or_else(|| Reply::Json(200, request.body.clone()));
+            return self.answer.lock().take().unwrap_or_else(|| Reply::Json(200, request.body.clone()));
         }
         if request.query.contains_key("watch") {
             let (sender, lines) = mpsc::unbounded_channel();
-            *self.watch.lock().unwrap() = Some(sender);
+            *self.watch.lock() = Some(sender);
             return Reply::Watch(lines);
         }
-        let items = serde_json::to_value(&*self.listed.lock().unwrap()).unwrap();
+        let items = serde_json::to_value(&*self.listed.lock()).unwrap();
         Reply::Json(
             200,
             json!({ "kind": "ConfigMapList", "apiVersion": "v1", "metadata": { "resourceVersion": "10" },
@@ -54,12 +55,12 @@ impl Server {
     }
 
     fn send(&self, what: &str, object: &ConfigMap) {
-        let sender = self.watch.lock().unwrap();
+        let sender = self.watch.lock();
         sender.as_ref().unwrap().send(json!({ "type": what, "object": object })).unwrap();
     }
 
     fn writes(&self) -> Vec<Request> {
-        self.requests.lock().unwrap().iter().filter(|request| request.method != "GET").cloned().collect()
+        self.requests.lock().iter().filter(|request| request.method != "GET").cloned().collect()
     }
 }
 
@@ -77,7 +78,7 @@ fn value(single: &Single<ConfigMap>) -> String {
 /// It is followed.
 async fn followed(listed: &[ConfigMap]) -> (Server, Single<ConfigMap>) {
     let server = Server::default();
-    *server.listed.lock().unwrap() = listed.to_vec();
+    *server.listed.lock() = listed.to_vec();
     let answering = server.clone();
     let single = Single::new(scripted(move |request| answering.reply(request)), "berth", "ours");
     assert_eq!(value(&single), "unknown");
@@ -107,7 +108,7 @@ async fn it_is_absent_then_present_then_absent_and_each_time_somebody_hears_of_i
 #[tokio::test(start_paused = true)]
 async fn only_the_one_object_is_asked_for() {
     let (server, _single) = followed(&[]).await;
-    let requests = server.requests.lock().unwrap();
+    let requests = server.requests.lock();
     assert!(requests.len() >= 2);
     for request in requests.iter() {
         assert_eq!(request.path, "/api/v1/namespaces/berth/configmaps");
@@ -119,12 +120,12 @@ async fn only_the_one_object_is_asked_for() {
 #[tokio::test(start_paused = true)]
 async fn it_is_unknown_while_the_watch_fails_and_known_again_afterwards() {
     let (server, single) = followed(&[map(5, "a")]).await;
-    *server.is_down.lock().unwrap() = true;
-    server.watch.lock().unwrap().take();
+    *server.is_down.lock() = true;
+    server.watch.lock().take();
     sleep(Duration::from_secs(5)).await;
     assert_eq!(value(&single), "unknown");
-    *server.listed.lock().unwrap() = vec![map(9, "b")];
-    *server.is_down.lock().unwrap() = false;
+    *server.listed.lock() = vec![map(9, "b")];
+    *server.is_down.lock() = false;
     single.known().await;
     assert_eq!(value(&single), "b");
 }
@@ -132,14 +133,14 @@ async fn it_is_unknown_while_the_watch_fails_and_known_again_afterwards() {
 #[tokio::test(start_paused = true)]
 async fn a_write_creates_or_replaces_what_was_seen_and_is_visible_at_once() {
     let (server, single) = followed(&[]).await;
-    *server.answer.lock().unwrap() = Some(Reply::Json(201, serde_json::to_value(map(20, "new")).unwrap()));
+    *server.answer.lock() = Some(Reply::Json(201, serde_json::to_value(map(20, "new")).unwrap()));
     single.write(None, &map(0, "new")).await.unwrap();
     assert_eq!(value(&single), "new");
     server.send("ADDED", &map(15, "older"));
     a_while().await;
     assert_eq!(value(&single), "new", "an event that is older than the answer changes nothing");
 
-    *server.answer.lock().unwrap() = Some(Reply::Json(200, serde_json::to_value(map(21, "newer")).unwrap()));
+    *server.answer.lock() = Some(Reply::Json(200, serde_json::to_value(map(21, "newer")).unwrap()));
     single.write(Some(&map(20, "new")), &map(0, "newer")).await.unwrap();
     assert_eq!(value(&single), "newer");
     let writes = server.writes();
@@ -161,8 +162,8 @@ async fn nothing_is_sent_without_a_difference_or_behind_a_closed_fence() {
 #[tokio::test(start_paused = true)]
 async fn a_write_on_an_old_version_is_a_conflict_and_everything_is_read_anew() {
     let (server, single) = followed(&[map(5, "a")]).await;
-    *server.listed.lock().unwrap() = vec![map(9, "theirs")];
-    *server.answer.lock().unwrap() = Some(Reply::error(409, "Conflict", "the object has been modified"));
+    *server.listed.lock() = vec![map(9, "theirs")];
+    *server.answer.lock() = Some(Reply::error(409, "Conflict", "the object has been modified"));
     let error = single.write(Some(&map(5, "a")), &map(0, "b")).await.unwrap_err();
     assert_eq!(error.class(), Class::Soon, "{error}");
     a_while().await;
@@ -172,17 +173,17 @@ async fn a_write_on_an_old_version_is_a_conflict_and_everything_is_read_anew() {
 #[tokio::test(start_paused = true)]
 async fn after_a_write_of_unknown_outcome_nothing_is_known_until_it_was_read() {
     let (server, single) = followed(&[map(5, "a")]).await;
-    *server.answer.lock().unwrap() = Some(Reply::Hang);
+    *server.answer.lock() = Some(Reply::Hang);
     let writing = single.clone();
     let write = tokio::spawn(async move { writing.write(Some(&map(5, "a")), &map(0, "b")).await });
     a_while().await;
-    *server.listed.lock().unwrap() = vec![map(9, "b")];
-    *server.is_down.lock().unwrap() = true;
+    *server.listed.lock() = vec![map(9, "b")];
+    *server.is_down.lock() = true;
     let error = write.await.unwrap().unwrap_err();
     assert!(matches!(error, WriteError::Unknown { .. }), "{error}");
     a_while().await;
     assert_eq!(value(&single), "unknown");
-    *server.is_down.lock().unwrap() = false;
+    *server.is_down.lock() = false;
     single.known().await;
     assert_eq!(value(&single), "b");
 }
@@ -211,7 +212,7 @@ async fn a_deleted_object_does_not_come_back_by_a_late_answer() {
     let (server, single) = followed(&[map(5, "a")]).await;
     server.send("DELETED", &map(30, "a"));
     a_while().await;
-    *server.answer.lock().unwrap() = Some(Reply::Json(200, serde_json::to_value(map(20, "late")).unwrap()));
+    *server.answer.lock() = Some(Reply::Json(200, serde_json::to_value(map(20, "late")).unwrap()));
     single.write(Some(&map(5, "a")), &map(0, "late")).await.unwrap();
     assert_eq!(value(&single), "absent");
 }
@@ -219,10 +220,10 @@ async fn a_deleted_object_does_not_come_back_by_a_late_answer() {
 #[tokio::test(start_paused = true)]
 async fn what_is_replaced_and_gone_is_a_conflict_and_a_missing_namespace_is_named() {
     let (server, single) = followed(&[map(5, "a")]).await;
-    *server.answer.lock().unwrap() = Some(Reply::error(404, "NotFound", "configmaps \"ours\" not found"));
+    *server.answer.lock() = Some(Reply::error(404, "NotFound", "configmaps \"ours\" not found"));
     let error = single.write(Some(&map(5, "a")), &map(0, "b")).await.unwrap_err();
     assert!(matches!(error, WriteError::Conflict { .. }), "{error}");
-    *server.answer.lock().unwrap() = Some(Reply::error(404, "NotFound", "namespaces \"berth\" not found"));
+    *server.answer.lock() = Some(Reply::error(404, "NotFound", "namespaces \"berth\" not found"));
     let error = single.write(None, &map(0, "b")).await.unwrap_err();
     assert!(error.to_string().ends_with("there is no namespace berth; create it"), "{error}");
 }

@@ -53,7 +53,7 @@ fn listeners_hear_changes_in_order_and_may_read() {
         store.on_state(move |change| {
             assert_eq!(reader.get(&change.key), change.new);
             let host = |thing: &Option<Arc<Thing>>| thing.as_ref().and_then(|thing| thing.spec.host.clone());
-            heard.lock().unwrap().push((listener, host(&change.old), host(&change.new)));
+            heard.lock().push((listener, host(&change.old), host(&change.new)));
         });
     }
     applied(&store, &home(), on("a", 2, "h2"));
@@ -61,7 +61,7 @@ fn listeners_hear_changes_in_order_and_may_read() {
     let (h1, h2) = (Some("h1".to_owned()), Some("h2".to_owned()));
     let moved = |listener| (listener, h1.clone(), h2.clone());
     let gone = |listener| (listener, h2.clone(), None);
-    assert_eq!(*heard.lock().unwrap(), [moved("first"), moved("second"), gone("first"), gone("second")]);
+    assert_eq!(*heard.lock(), [moved("first"), moved("second"), gone("first"), gone("second")]);
 }
 
 #[test]
@@ -70,12 +70,12 @@ fn listeners_that_keep_state_hear_a_change_before_those_that_enqueue_keys_whiche
     let heard = Arc::new(Mutex::new(Vec::new()));
     let note = |what| {
         let heard = heard.clone();
-        move |_: &Change<Thing>| heard.lock().unwrap().push(what)
+        move |_: &Change<Thing>| heard.lock().push(what)
     };
     store.on_requests(note("requests"));
     store.on_state(note("state"));
     applied(&store, &home(), on("a", 1, "h1"));
-    assert_eq!(*heard.lock().unwrap(), ["state", "requests"]);
+    assert_eq!(*heard.lock(), ["state", "requests"]);
 }
 
 #[test]

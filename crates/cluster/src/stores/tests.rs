@@ -1,11 +1,9 @@
 //! The set of the operator over a scripted API server.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use berth_telemetry::config::{self, ApiServers};
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::{sync::mpsc, time::sleep};
 
@@ -37,15 +35,15 @@ impl Served {
     fn answer(&self, request: &Request) -> Reply {
         if request.query.contains_key("watch") {
             let (sender, lines) = mpsc::unbounded_channel();
-            self.open.lock().unwrap().push(sender);
+            self.open.lock().push(sender);
             return Reply::Watch(lines);
         }
-        *self.lists.lock().unwrap().entry(plural(request)).or_default() += 1;
-        if self.hanging.lock().unwrap().iter().any(|kind| *kind == plural(request)) { Reply::Hang } else { empty() }
+        *self.lists.lock().entry(plural(request)).or_default() += 1;
+        if self.hanging.lock().iter().any(|kind| *kind == plural(request)) { Reply::Hang } else { empty() }
     }
 
     fn listed(&self) -> Vec<String> {
-        let lists = std::mem::take(&mut *self.lists.lock().unwrap());
+        let lists = std::mem::take(&mut *self.lists.lock());
         lists.into_keys().collect()
     }
 }
@@ -83,11 +81,11 @@ async fn a_take_over_reads_every_kind_anew() {
 #[tokio::test(start_paused = true)]
 async fn a_take_over_does_not_wait_for_a_kind_that_need_not_be_installed() {
     let (stores, served) = watched().await;
-    *served.hanging.lock().unwrap() = vec!["pipelines"];
+    *served.hanging.lock() = vec!["pipelines"];
     let began = tokio::time::Instant::now();
     assert_eq!(stores.relist(Duration::from_secs(10)).await, BTreeSet::new());
     assert!(began.elapsed() < Duration::from_secs(1));
-    *served.hanging.lock().unwrap() = vec!["hypervisors"];
+    *served.hanging.lock() = vec!["hypervisors"];
     assert_eq!(stores.relist(Duration::from_secs(10)).await, [home()].into());
     assert_eq!(began.elapsed().as_secs(), 10);
 }

@@ -2,17 +2,16 @@
 
 use std::{
     fmt::{self, Write},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use tracing::{
     Event, Level, Metadata, Subscriber,
     field::{Field, Visit},
     span,
     subscriber::DefaultGuard,
 };
-
-use crate::lock::lock;
 
 /// Keeps what the thread of the test logs, from `info` up, as long as it lives.
 pub struct Said {
@@ -30,7 +29,7 @@ impl Said {
 
     /// What was logged since the last call, each line as `LEVEL message key=value`.
     pub fn take(&self) -> Vec<String> {
-        std::mem::take(&mut lock(&self.lines))
+        std::mem::take(&mut self.lines.lock())
     }
 }
 
@@ -46,7 +45,7 @@ impl Subscriber for Listening {
     fn event(&self, event: &Event<'_>) {
         let mut line = Line::default();
         event.record(&mut line);
-        lock(&self.lines).push(format!("{} {}{}", event.metadata().level(), line.message, line.fields));
+        self.lines.lock().push(format!("{} {}{}", event.metadata().level(), line.message, line.fields));
     }
 
     fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {

@@ -1,13 +1,12 @@
 //! Which clusters do not accept our credentials at the moment: that is a matter of a cluster, not of a kind, and the
 //! watches of all its kinds meet it at the same time.
 
-use std::{collections::BTreeSet, sync::Mutex};
+use std::collections::BTreeSet;
 
 use berth_core::ClusterName;
+use parking_lot::Mutex;
 use prometheus::IntGaugeVec;
 use tracing::{debug, error, info};
-
-use crate::lock::lock;
 
 /// Tells once when credentials cease to be accepted, and once when they are accepted again.
 #[derive(Debug)]
@@ -23,7 +22,7 @@ impl Credentials {
 
     /// The cluster has answered that it does not know us, in these words.
     pub(super) fn refused(&self, cluster: &ClusterName, why: &str) {
-        let mut refused_by = lock(&self.refused_by);
+        let mut refused_by = self.refused_by.lock();
         self.accepted.with_label_values(&[cluster.as_str()]).set(0);
         if refused_by.insert(cluster.clone()) {
             error!(%cluster, "{why}; until then nothing is decided about this cluster");
@@ -34,7 +33,7 @@ impl Credentials {
 
     /// The cluster has answered as one does who knows us.
     pub(super) fn accepted(&self, cluster: &ClusterName) {
-        let mut refused_by = lock(&self.refused_by);
+        let mut refused_by = self.refused_by.lock();
         self.accepted.with_label_values(&[cluster.as_str()]).set(1);
         if refused_by.remove(cluster) {
             info!(%cluster, "the API server accepts our credentials again");

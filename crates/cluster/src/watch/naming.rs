@@ -1,10 +1,11 @@
 //! Names objects that cannot be read in the log, each once, so that somebody can correct them.
 
-use std::{collections::BTreeSet, sync::Mutex};
+use std::collections::BTreeSet;
 
+use parking_lot::Mutex;
 use tracing::{info, warn};
 
-use crate::{Malformed, ObjectKey, lock::lock};
+use crate::{Malformed, ObjectKey};
 
 /// More than this many at a time are counted instead of named.
 const NAMED: usize = 10;
@@ -19,7 +20,7 @@ impl Naming {
     /// Names those that are new among the malformed objects of a kind, and those that can be read again.
     pub fn look(&self, kind: &str, malformed: &[Malformed]) {
         let now: BTreeSet<_> = malformed.iter().map(|one| one.key.clone()).collect();
-        let before = std::mem::replace(&mut *lock(&self.named), now.clone());
+        let before = std::mem::replace(&mut *self.named.lock(), now.clone());
         let new: Vec<_> = malformed.iter().filter(|one| !before.contains(&one.key)).collect();
         for one in new.iter().take(NAMED) {
             warn!(kind, object = %one.key, error = %one.error, "this object cannot be read; correct or delete it");

@@ -1,10 +1,8 @@
 //! The watch against an API server that answers as it is told.
 
-use std::sync::{
-    Mutex,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, task::JoinHandle};
 
@@ -65,7 +63,7 @@ fn watch(events: &[Value], open: &Mutex<Vec<mpsc::UnboundedSender<Value>>>) -> R
     for event in events {
         sender.send(event.clone()).unwrap();
     }
-    open.lock().unwrap().push(sender);
+    open.lock().push(sender);
     Reply::Watch(lines)
 }
 

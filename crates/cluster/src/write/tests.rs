@@ -1,9 +1,8 @@
 //! Each kind of answer, against an API server that answers as it is told: what was sent, what the store knows then.
 
-use std::sync::Mutex;
-
 use futures::FutureExt;
 use kube::{Client, Config};
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::{Duration, Instant, sleep};
 
@@ -25,7 +24,7 @@ fn scene(script: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Scene {
     let sent = Arc::new(Mutex::new(Vec::new()));
     let log = sent.clone();
     let cluster = scripted(move |request| {
-        log.lock().unwrap().push(request.clone());
+        log.lock().push(request.clone());
         script(request)
     });
     Scene { sent, ..scene_of(cluster) }
@@ -53,7 +52,7 @@ impl Scene {
     }
 
     fn request(&self, which: usize) -> Request {
-        self.sent.lock().unwrap()[which].clone()
+        self.sent.lock()[which].clone()
     }
 }
 
@@ -101,7 +100,7 @@ async fn no_difference_sends_nothing() {
     let mut new = scene.seen.clone();
     new.metadata.resource_version = Some("99".to_owned());
     assert!(matches!(scene.writer.patch_status(&key(), &scene.seen, &new).await, Ok(Written::Unchanged)));
-    assert!(scene.sent.lock().unwrap().is_empty());
+    assert!(scene.sent.lock().is_empty());
 }
 
 #[tokio::test]
@@ -344,7 +343,7 @@ async fn a_name_that_another_cluster_has_is_not_created_a_second_time() {
          in the wrong cluster"
     );
     assert_eq!(error.class(), Class::User);
-    assert!(scene.sent.lock().unwrap().is_empty(), "nothing was sent");
+    assert!(scene.sent.lock().is_empty(), "nothing was sent");
     let text = registry.render();
     assert!(text.contains(r#"name_conflicts_total{gvk="test.berth/v1, Kind=Thing",method="create"} 1"#), "{text}");
 
@@ -372,7 +371,7 @@ async fn who_does_not_lead_sends_nothing_and_doubts_nothing() {
         let error = result.unwrap_err();
         assert!(matches!(error, WriteError::NotLeader { .. }) && error.class() == Class::Later, "{error}");
     }
-    assert_eq!((scene.sent.lock().unwrap().len(), scene.in_doubt()), (1, false));
+    assert_eq!((scene.sent.lock().len(), scene.in_doubt()), (1, false));
     let line = r#"berth_writes_total{kind="Thing",outcome="not_leader",verb="patch"} 2"#;
     assert!(registry.render().contains(line), "{}", registry.render());
 }
@@ -387,7 +386,7 @@ async fn a_fence_that_closes_while_a_request_waits_in_the_client_holds_it_back()
     assert!(futures::poll!(&mut writing).is_pending());
     lose();
     assert!(matches!(writing.await, Err(WriteError::NotLeader { .. })));
-    assert!(scene.sent.lock().unwrap().is_empty() && !scene.in_doubt());
+    assert!(scene.sent.lock().is_empty() && !scene.in_doubt());
 }
 
 /// So many patches of other things as a cluster takes at once, and more that have to wait.
@@ -404,7 +403,7 @@ async fn crowd(writer: Writer<Thing>, more: usize) -> Vec<Result<Written<Thing>,
 #[tokio::test(start_paused = true)]
 async fn so_many_writes_are_on_their_way_at_once_whoever_sends_them() {
     let scene = scene(|_| Reply::Hang);
-    let sent = || scene.sent.lock().unwrap().len();
+    let sent = || scene.sent.lock().len();
     let mut crowd = std::pin::pin!(crowd(scene.writer.clone(), 3));
     let mut in_time = async |deadline| timeout(deadline, &mut crowd).await;
     in_time(WRITE_DEADLINE / 2).await.unwrap_err();
@@ -427,5 +426,5 @@ async fn the_fence_is_asked_when_the_turn_has_come() {
     timeout(WRITE_DEADLINE / 2, &mut crowd).await.unwrap_err();
     lose();
     let refused = crowd.await.into_iter().filter(|result| matches!(result, Err(WriteError::NotLeader { .. })));
-    assert_eq!((refused.count(), scene.sent.lock().unwrap().len()), (2, WRITES_AT_ONCE));
+    assert_eq!((refused.count(), scene.sent.lock().len()), (2, WRITES_AT_ONCE));
 }

@@ -222,10 +222,10 @@ fn u14_a_duplicate_does_not_count() {
 fn document_20_section_19_no_10f_of_several_objects_the_first_by_name_counts() {
     let book = book(vec![], vec![object("second", Some("1000")), object("first", Some("10"))]);
     assert_eq!(book.capacity(&here(), &home()), Capacity::Total(Cores::new(10)));
-    assert_eq!(lock(&book.ambiguous).len(), 1, "said once");
+    assert_eq!(book.ambiguous.lock().len(), 1, "said once");
     berth_cluster::testing::deleted(&book.capacities, &home(), object("first", None));
     assert_eq!(book.capacity(&here(), &home()), Capacity::Total(Cores::new(1000)));
-    assert_eq!(lock(&book.ambiguous).len(), 0);
+    assert_eq!(book.ambiguous.lock().len(), 0);
 }
 
 #[test]

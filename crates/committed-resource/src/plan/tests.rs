@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, future::Future, sync::Mutex};
+use std::{collections::BTreeMap, future::Future};
 
 use berth_cluster::{FlavorGroupsError, Partial};
 use berth_core::{
@@ -9,6 +9,7 @@ use berth_core::{
 };
 use berth_crds::{CommitmentState, conditions::commitment::Reason};
 use berth_scheduler::{FilterName, Placed, Request, Shortage, Verdict};
+use parking_lot::Mutex;
 
 use super::*;
 use crate::facts::{Holding, Ready, Served, Site, Taken};
@@ -113,7 +114,7 @@ impl Room {
     }
 
     fn note(&self, what: String) {
-        self.log.lock().unwrap().push(what);
+        self.log.lock().push(what);
     }
 }
 
@@ -465,7 +466,7 @@ fn u44_what_the_plan_releases_counts_as_free() {
     let mut facts = facts("60Gi", vec![moved]);
     let room = Room::of(1);
     decided(&mut facts, &room);
-    assert_eq!(*room.log.lock().unwrap(), ["place 1 release 1 shrink 0"]);
+    assert_eq!(*room.log.lock(), ["place 1 release 1 shrink 0"]);
 }
 
 #[test]
@@ -475,7 +476,7 @@ fn u44_pure_shrinking_asks_nobody() {
     let room = Room::of(0);
     let decided = decided(&mut facts, &room);
     assert_eq!(names(&decided.plan), (0, 1, 0));
-    assert!(!decided.is_refused(&facts) && room.log.lock().unwrap().is_empty());
+    assert!(!decided.is_refused(&facts) && room.log.lock().is_empty());
 }
 
 #[test]
@@ -487,7 +488,7 @@ fn u41_a_refused_restoring_is_planned_again_without_that_slot() {
     let room = Room { refuses_pins: true, ..Room::of(9) };
     let decided = decided(&mut facts, &room);
     assert_eq!(names(&decided.plan), (0, 0, 2), "12 and 8 GiB instead of restoring");
-    let log = room.log.lock().unwrap();
+    let log = room.log.lock();
     assert_eq!(*log, ["pin commitment-uuid-1-0 on h1", "applied 1", "place 2 release 0 shrink 0"]);
 }
 

@@ -2,9 +2,10 @@
 //! commit by SQL before the model has it. A model is a value whose copies share what they have in common, so readers keep
 //! their state as long as they like.
 
-use std::sync::{Arc, PoisonError, RwLock as StdRwLock};
+use std::sync::Arc;
 
 use berth_placement_model::{ClassName, Model, ProviderId, ProviderState, TraitName, standard};
+use parking_lot::RwLock as StdRwLock;
 use tokio::sync::{OwnedRwLockWriteGuard, RwLock};
 
 use super::contents::{Change, Contents, CustomNames, News};
@@ -25,12 +26,12 @@ pub(super) struct Publishing {
 impl Shelf {
     /// Puts a new model there, or takes the old one away, so that readers wait for a new one.
     pub fn place(&self, model: Option<Model>) {
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = model.map(Arc::new);
+        *self.current.write() = model.map(Arc::new);
     }
 
     /// What the model is now; `None` as long as there is none.
     pub fn snapshot(&self) -> Option<Arc<Model>> {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.current.read().clone()
     }
 
     /// Announces a commit.

@@ -120,7 +120,7 @@ async fn document_51_section_1_3_headers_of_every_answer() {
 async fn a_ledger_in_trouble_is_told_with_when_to_try_again() {
     let server = Server::new();
     for trouble in [Trouble::Unavailable("no database".to_owned()), Trouble::Unknown("lost".to_owned())] {
-        *server.ledger.trouble.lock().unwrap() = Some(trouble.clone());
+        *server.ledger.trouble.lock() = Some(trouble.clone());
         let answer = server.ask("POST /resource_providers", r#"{"name": "a"}"#).await;
         answer.is(503, UNDEFINED, &trouble.to_string());
         assert_eq!(answer.header("retry-after"), Some("1"));

@@ -1,7 +1,7 @@
 //! A ledger in memory: the rows and rules of the model's own, for tests of the router and for the fuzzer.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use berth_placement::ledger::{
     ConsumerRecord, KindFilter, Ledger, ProviderAllocations, Trouble, Usage, UsageQuestion, Written,
@@ -12,6 +12,7 @@ use berth_placement_model::standard::{CLASSES, TRAITS};
 use berth_placement_model::{Command, Key, Model};
 use futures::future::{BoxFuture, ready};
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// The ledger.
@@ -28,8 +29,8 @@ impl InMemory {
         &self,
         answer: impl FnOnce(&mut MemoryState) -> Result<T, Trouble>,
     ) -> BoxFuture<'a, Result<T, Trouble>> {
-        let trouble = self.trouble.lock().unwrap().take();
-        let answer = trouble.map_or_else(|| answer(&mut self.state.lock().unwrap()), Err);
+        let trouble = self.trouble.lock().take();
+        let answer = trouble.map_or_else(|| answer(&mut self.state.lock()), Err);
         Box::pin(ready(answer))
     }
 }

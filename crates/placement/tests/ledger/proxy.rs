@@ -6,11 +6,12 @@ use std::{
     io,
     net::SocketAddr,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -91,7 +92,7 @@ impl Proxy {
 
     /// Once.
     pub fn at_commit(&self, what: AtCommit) {
-        *self.shared.at_commit.lock().unwrap() = Some(what);
+        *self.shared.at_commit.lock() = Some(what);
     }
 
     /// Nothing passes any more on any connection that there is, and nobody is told. New ones work.
@@ -101,7 +102,7 @@ impl Proxy {
 
     /// The statements of every connection that has sent one with these words, in order.
     pub fn statements_with(&self, words: &str) -> Vec<Vec<String>> {
-        let statements = self.shared.statements.lock().unwrap();
+        let statements = self.shared.statements.lock();
         let of = |number| statements.iter().filter(move |(of, _)| *of == number).map(|(_, text)| text.clone());
         let all = (0..self.shared.connections.load(Ordering::Relaxed)).map(|number| of(number).collect::<Vec<_>>());
         all.filter(|texts| texts.iter().any(|text| text.contains(words))).collect()
@@ -131,8 +132,8 @@ async fn carry(mut client: TcpStream, number: usize, shared: &Shared) -> io::Res
                 }
                 let statements = wire::statements(bytes);
                 let commits = statements.iter().any(|text| text == "COMMIT");
-                shared.statements.lock().unwrap().extend(statements.into_iter().map(|text| (number, text)));
-                let happens = if commits { shared.at_commit.lock().unwrap().take() } else { None };
+                shared.statements.lock().extend(statements.into_iter().map(|text| (number, text)));
+                let happens = if commits { shared.at_commit.lock().take() } else { None };
                 if happens == Some(AtCommit::Lost) {
                     return Ok(());
                 }

@@ -1,13 +1,11 @@
 //! Where VMs were when their in-flight reservations were first seen: a host that is not among those is where one has
 //! landed. A restart begins anew, because nobody watched in between.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use berth_cluster::ObjectKey;
 use berth_core::HostName;
+use parking_lot::Mutex;
 
 /// First sights, each with the uid of the object, as one of the same name may follow it.
 #[derive(Debug, Default)]
@@ -24,7 +22,7 @@ impl Sightings {
         uid: &str,
         now: Option<&BTreeSet<HostName>>,
     ) -> Option<BTreeSet<HostName>> {
-        let mut first = self.lock();
+        let mut first = self.first.lock();
         if let Some((_, hosts)) = first.get(key).filter(|(known, _)| known == uid) {
             return Some(hosts.clone());
         }
@@ -34,11 +32,7 @@ impl Sightings {
 
     /// The object is gone.
     pub(super) fn forget(&self, key: &ObjectKey) {
-        self.lock().remove(key);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, (String, BTreeSet<HostName>)>> {
-        self.first.lock().unwrap_or_else(PoisonError::into_inner)
+        self.first.lock().remove(key);
     }
 }
 

@@ -1,12 +1,10 @@
 //! Why slots lost their host: what the controller of slots says in place of "cleared". After a restart it says that.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use berth_cluster::ObjectKey;
 use berth_core::{HostName, Resources};
+use parking_lot::Mutex;
 
 /// Why a slot was evicted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,20 +24,16 @@ pub struct Evictions {
 impl Evictions {
     /// To be called before the slot loses its host: that wakes whoever says so.
     pub(crate) fn note(&self, slot: &ObjectKey, why: Eviction) {
-        self.lock().insert(slot.clone(), why);
+        self.unsaid.lock().insert(slot.clone(), why);
     }
 
     /// Why this slot was evicted, if it was.
     pub(crate) fn why(&self, slot: &ObjectKey) -> Option<Eviction> {
-        self.lock().get(slot).cloned()
+        self.unsaid.lock().get(slot).cloned()
     }
 
     /// It was said, or there is nothing to say.
     pub(crate) fn forget(&self, slot: &ObjectKey) {
-        self.lock().remove(slot);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Eviction>> {
-        self.unsaid.lock().unwrap_or_else(PoisonError::into_inner)
+        self.unsaid.lock().remove(slot);
     }
 }

@@ -1,13 +1,11 @@
 //! Metrics about over-booked hosts (document 21 sections 13 and 15 no. 14).
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use berth_cluster::ObjectKey;
 use berth_core::{Resources, Zone};
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
+use parking_lot::Mutex;
 use prometheus::{IntCounterVec, IntGaugeVec};
 
 const OVERSUBSCRIBED: Metric = Metric {
@@ -59,7 +57,7 @@ impl OversubscriptionMetrics {
     /// Shows by how much a host is over-booked; what it does not have too much of has no series.
     pub(super) fn show(&self, host: &ObjectKey, zone: &Zone, excess: Resources) {
         let now = Shown { zone: zone.clone(), excess };
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = self.shown.lock();
         if shown.get(host) == Some(&now) {
             return;
         }

@@ -1,12 +1,7 @@
 //! Writes Histories, and events instead of them where the kind is not installed. It decides how long is tried and what is
 //! dropped: a queue of its own, one decision at a time, deadlines, and losses that are counted.
 
-use std::{
-    collections::BTreeMap,
-    future::Future,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
 use berth_cluster::{
     Event, EventKind, Events, ObjectKey, Right, RouteError, Routes, Store, Verb, WriteError, Writer, Written, chain,
@@ -19,6 +14,7 @@ use berth_telemetry::{
     metrics::{Kind, Metric, Metrics, MetricsError},
 };
 use kube::Resource;
+use parking_lot::Mutex;
 use prometheus::IntCounterVec;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -167,7 +163,7 @@ impl Scribe {
         }
         match self.write(&key, decided).await {
             Ok(history) => {
-                self.missing.lock().unwrap_or_else(PoisonError::into_inner).remove(&key.cluster);
+                self.missing.lock().remove(&key.cluster);
                 self.parts.events.publish(&key.cluster, &history.object_ref(&()), event(decided, &decided.explanation));
                 "written"
             }
@@ -214,12 +210,12 @@ impl Scribe {
     }
 
     fn is_missing(&self, cluster: &ClusterName) -> bool {
-        let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        let missing = self.missing.lock();
         missing.get(cluster).is_some_and(|until| *until > Instant::now())
     }
 
     fn not_installed(&self, cluster: &ClusterName) {
-        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut missing = self.missing.lock();
         if missing.insert(cluster.clone(), Instant::now() + NOT_INSTALLED).is_none() {
             info!(%cluster, "the kind History is not installed: decisions about VMs are told as events on slots only");
         }

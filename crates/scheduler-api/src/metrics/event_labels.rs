@@ -2,9 +2,10 @@
 //! objects that anybody may have written.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use berth_scheduler::StepEvent;
+use parking_lot::Mutex;
 
 /// Types of hypervisors that are told apart.
 const MOST_TYPES: usize = 32;
@@ -27,7 +28,7 @@ impl EventLabels {
     }
 
     fn bounded(&self, value: &str) -> String {
-        let mut types = self.types.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut types = self.types.lock();
         let fits = || value.len() <= LONGEST && types.len() < MOST_TYPES;
         if types.contains(value) {
             return value.to_owned();

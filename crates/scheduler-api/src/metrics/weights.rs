@@ -2,10 +2,10 @@
 //! our own, and become series only when somebody looks.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use berth_core::HostName;
 use berth_scheduler::StepTrace;
+use parking_lot::Mutex;
 
 /// The table.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ struct Table {
 impl Weights {
     /// Adds what the weighers of a run said about hosts that exist.
     pub(super) fn add(&self, pipeline: &str, steps: &[StepTrace], exists: impl Fn(&HostName) -> bool) {
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         let mut last: Option<(&StepTrace, Vec<Option<usize>>)> = None;
         for step in steps.iter().filter(|step| !step.activations.is_empty()) {
             // Mostly all weighers of a run see the same hosts in the same order: they are looked up once.
@@ -39,15 +39,11 @@ impl Weights {
 
     /// All sums with their labels. Hosts that exist no more are forgotten.
     pub(super) fn series(&self, exists: impl Fn(&HostName) -> bool) -> Vec<(Vec<String>, f64)> {
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         if !table.places.keys().all(&exists) {
             table.forget(exists);
         }
         table.series()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

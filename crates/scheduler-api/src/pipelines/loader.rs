@@ -1,10 +1,7 @@
 //! Keeps the scheduler's pipelines as the Pipeline objects say, on every replica and with every change at once. A run in
 //! progress is not disturbed. The conditions are written by the leader, see `controller`.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use berth_cluster::Store;
 use berth_core::ClusterName;
@@ -14,6 +11,7 @@ use berth_telemetry::{
     config,
     metrics::{Kind, Metric, Metrics, MetricsError},
 };
+use parking_lot::Mutex;
 use tracing::{info, warn};
 
 use super::{InUse, Object, in_use};
@@ -65,7 +63,7 @@ impl PipelineLoader {
 
     /// What is wrong with the pipelines at the moment, in a line for people: it stops only requests that need them.
     pub fn problem(&self) -> Option<String> {
-        let usable = self.usable.lock().unwrap_or_else(PoisonError::into_inner);
+        let usable = self.usable.lock();
         if self.mode == config::Pipelines::Crd && usable.is_empty() {
             return Some(self.none().to_owned());
         }
@@ -80,7 +78,7 @@ impl PipelineLoader {
     pub fn register(&self, metrics: &Metrics) -> Result<(), MetricsError> {
         let usable = self.usable.clone();
         metrics.computed(&STATE, move || {
-            let usable = usable.lock().unwrap_or_else(PoisonError::into_inner);
+            let usable = usable.lock();
             let state = |usable: bool| if usable { "ready" } else { "unknown" };
             let row = |(name, usable): (&String, &bool)| {
                 (vec![labels::NOVA.to_owned(), name.clone(), state(*usable).to_owned()], 1.0)
@@ -107,7 +105,7 @@ impl PipelineLoader {
         let readable = objects.iter().map(|entry| Object::Readable(&entry.object));
         let InUse { pipelines, usable } = in_use(self.mode, readable.chain(malformed.iter().map(Object::Malformed)));
         self.scheduler.set_pipelines(pipelines);
-        let mut before = self.usable.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut before = self.usable.lock();
         tell(&before, &usable);
         *before = usable;
     }

@@ -1,11 +1,9 @@
 //! A server for tests that answers badly on purpose: slowly, nonsense, not at all, without end. One request per
 //! connection.
 
-use std::{
-    net::SocketAddr,
-    sync::{Arc, Mutex},
-};
+use std::{net::SocketAddr, sync::Arc};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -99,7 +97,7 @@ impl Stub {
     }
 
     pub(crate) fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+        self.asked.lock().clone()
     }
 
     /// An address at which nobody listens.
@@ -122,7 +120,7 @@ async fn serve(listener: TcpListener, asked: Arc<Mutex<Vec<Asked>>>, replies: Ve
 async fn converse(mut stream: TcpStream, asked: &Mutex<Vec<Asked>>, replies: &[Reply]) -> std::io::Result<()> {
     let request = read(&mut stream).await?;
     let number = {
-        let mut asked = asked.lock().unwrap();
+        let mut asked = asked.lock();
         asked.push(request);
         asked.len() - 1
     };

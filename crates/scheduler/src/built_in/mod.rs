@@ -12,13 +12,10 @@ mod verdict;
 #[cfg(feature = "testing")]
 mod witness;
 
-use std::{
-    fmt, mem,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{fmt, mem, time::Duration};
 
 use berth_core::{ClusterName, HostName, Resources, SlotKey, VmId, host::Host, reservation::Reservation};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::{
     Answer, AnswerSettings, Call, Decision, EnqueueSlots, Explanation, Pin, Pipelines, Placed, Placement, Request,
@@ -195,7 +192,7 @@ impl BuiltIn {
 
     /// The lock, also after a panic: the view is whole between any two steps, and a decision works on an overlay.
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock()
     }
 }
 

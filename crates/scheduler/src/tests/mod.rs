@@ -23,10 +23,12 @@ use std::{
     future::Future,
     ops::Deref,
     pin::pin,
-    sync::{Arc, Mutex},
+    sync::Arc,
     task::{Context, Poll, Waker},
     time::Duration,
 };
+
+use parking_lot::Mutex;
 
 pub(crate) use berth_core::testing::host;
 use berth_core::{
@@ -134,12 +136,12 @@ impl Watched {
     pub(crate) fn new(settings: Settings) -> Self {
         let enqueued: Arc<Mutex<Vec<SlotKey>>> = Arc::default();
         let into = Arc::clone(&enqueued);
-        let enqueue = move |slots: &[SlotKey]| into.lock().unwrap().extend_from_slice(slots);
+        let enqueue = move |slots: &[SlotKey]| into.lock().extend_from_slice(slots);
         Self { scheduler: BuiltIn::new(settings, Box::new(enqueue)), enqueued }
     }
 
     pub(crate) fn enqueued(&self) -> Vec<SlotKey> {
-        std::mem::take(&mut *self.enqueued.lock().unwrap())
+        std::mem::take(&mut *self.enqueued.lock())
     }
 
     pub(crate) fn host_changed(&self, name: &HostName, host: Option<Host>) -> Vec<SlotKey> {

@@ -1,14 +1,11 @@
 //! How a behaviour speaks to a server: through the client of `kube`, with the requests as they go over the wire.
 
-use std::{
-    rc::Rc,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{rc::Rc, sync::Arc, time::Duration};
 
 use futures::{AsyncBufRead, AsyncBufReadExt, StreamExt, io::Lines};
 use http::{Method, Request};
 use kube::{Client, client::Body};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -42,14 +39,14 @@ impl Context {
 
     /// What was asked for and answered, in short.
     pub fn answers(&self) -> Vec<String> {
-        self.answers.lock().unwrap().clone()
+        self.answers.lock().clone()
     }
 
     /// One request, and its answer.
     pub async fn ask(&self, method: Method, path: &str, content: &str, body: Option<&Value>) -> Answer {
         let answer = self.ask_quietly(method.clone(), path, content, body).await;
         let place = path.split('?').next().unwrap();
-        self.answers.lock().unwrap().push(format!("{method} {place}: {}", answer.in_short()));
+        self.answers.lock().push(format!("{method} {place}: {}", answer.in_short()));
         answer
     }
 
@@ -136,7 +133,7 @@ impl Watch {
         let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
         let kind = event["type"].as_str().unwrap().to_owned();
         let object = event["object"].clone();
-        self.answers.lock().unwrap().push(format!("{kind} {} {}", object["kind"], object["metadata"]["name"]));
+        self.answers.lock().push(format!("{kind} {} {}", object["kind"], object["metadata"]["name"]));
         Some((kind, object))
     }
 

@@ -5,12 +5,11 @@ use std::{
     any::Any,
     num::NonZeroUsize,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
+
+use parking_lot::Mutex;
 
 /// What became of every job, in their order: what it gave, or what it panicked with.
 pub fn spread<J: Sync, R: Send>(jobs: &[J], work: impl Fn(&J) -> R + Sync) -> Vec<Result<R, String>> {
@@ -19,12 +18,12 @@ pub fn spread<J: Sync, R: Send>(jobs: &[J], work: impl Fn(&J) -> R + Sync) -> Ve
         while let Some((at, job)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, jobs.get(at)?)))
         {
             let result = catch_unwind(AssertUnwindSafe(|| work(job))).map_err(|panic| said(&*panic));
-            done.lock().unwrap().push((at, result));
+            done.lock().push((at, result));
         }
     };
     let count = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     thread::scope(|scope| (0..count).for_each(|_| drop(scope.spawn(goes_on))));
-    let mut done = done.into_inner().unwrap();
+    let mut done = done.into_inner();
     done.sort_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, result)| result).collect()
 }

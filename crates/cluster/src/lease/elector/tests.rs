@@ -2,11 +2,9 @@
 
 mod address;
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{
     task::JoinHandle,
@@ -92,7 +90,7 @@ fn scene(lease: Option<Value>) -> Scene {
     }
     let server = Arc::new(Mutex::new(server));
     let script = server.clone();
-    let cluster = scripted(move |request| script.lock().unwrap().reply(request));
+    let cluster = scripted(move |request| script.lock().reply(request));
     let (registry, all) = metrics();
     let (leadership, work) = Election::new(&cluster, candidate("me", all.lease));
     Scene { server, leadership, work: tokio::spawn(work), registry, start }
@@ -110,11 +108,11 @@ fn foreign(seconds: i64) -> Value {
 
 impl Scene {
     fn is(&self, health: Health) {
-        self.server.lock().unwrap().health = health;
+        self.server.lock().health = health;
     }
 
     fn lease(&self) -> Value {
-        self.server.lock().unwrap().lease.clone().unwrap_or_default()
+        self.server.lock().lease.clone().unwrap_or_default()
     }
 
     fn now(&self) -> Duration {
@@ -122,7 +120,7 @@ impl Scene {
     }
 
     fn calls_since(&self, since: Duration) -> Vec<String> {
-        let server = self.server.lock().unwrap();
+        let server = self.server.lock();
         let calls = server.log.iter().filter(|(at, _)| *at > since);
         calls.map(|(at, call)| format!("{:.0} {call}", at.saturating_sub(since).as_secs_f32())).collect()
     }
@@ -134,7 +132,7 @@ impl Scene {
     /// Lets time pass until just after a renewal.
     async fn until_renewed(&self) -> Duration {
         sleep(Duration::from_millis(2_001)).await;
-        let log = &self.server.lock().unwrap().log;
+        let log = &self.server.lock().log;
         log.last().unwrap().0
     }
 }
@@ -241,7 +239,7 @@ async fn a_leader_that_sees_another_holder_has_lost_at_once() {
     let scene = scene(None);
     scene.leads().await;
     let renewed = scene.until_renewed().await;
-    scene.server.lock().unwrap().put(foreign(15));
+    scene.server.lock().put(foreign(15));
     assert_eq!(scene.leadership.lost().await, Lost::TakenBy("other".to_owned()));
     assert_eq!(scene.leadership.fence().check(), Err(NotLeader));
     assert_eq!(scene.calls_since(renewed), ["2 PUT \"me\"", "2 GET null"]);
@@ -263,7 +261,7 @@ async fn a_lease_that_is_given_back_is_free_when_no_write_can_land_any_more() {
         assert!(near(scene.now().saturating_sub(released), seconds), "{:?}", scene.now());
         assert_eq!(scene.work.await.unwrap(), Ended::Released);
         assert_eq!(scene.leadership.fence().check(), Err(NotLeader));
-        let spec = scene.server.lock().unwrap().lease.as_ref().unwrap()["spec"].clone();
+        let spec = scene.server.lock().lease.as_ref().unwrap()["spec"].clone();
         assert_eq!((&spec["holderIdentity"], &spec["leaseDurationSeconds"]), (&json!(""), &json!(1)));
     }
 }

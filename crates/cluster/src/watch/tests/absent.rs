@@ -28,7 +28,7 @@ async fn a_kind_that_comes_and_goes_is_told_once_each_time_and_waits_for_nobody(
             false => not_installed(),
             true if is_watch(request) => {
                 let reply = watch(&[], &open);
-                end.send(open.lock().unwrap().pop().unwrap()).unwrap();
+                end.send(open.lock().pop().unwrap()).unwrap();
                 reply
             }
             true => list(10, "", &[thing("a", "a", 3)]),

@@ -31,8 +31,8 @@ impl Server {
     }
 
     fn becomes(&self, mood: Mood) {
-        *self.mood.lock().unwrap() = mood;
-        self.open.lock().unwrap().clear();
+        *self.mood.lock() = mood;
+        self.open.lock().clear();
     }
 
     fn cluster(&self, name: &str) -> Cluster {
@@ -43,7 +43,7 @@ impl Server {
     fn answer(&self, request: &Request) -> Reply {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let from = request.query.get("resourceVersion").and_then(|version| version.parse::<u64>().ok());
-        match self.mood.lock().unwrap().clone() {
+        match self.mood.lock().clone() {
             Mood::Away => Reply::Cut,
             Mood::Answers(code) => Reply::error(code, "", "the server could not find the requested resource"),
             Mood::NoWatch if is_watch(request) => Reply::error(403, "Forbidden", "may not watch"),
@@ -172,10 +172,10 @@ async fn a_server_that_has_lost_its_past_is_believed() {
     let log = changes.clone();
     fed.store.on_state(move |change| {
         let room = |thing: &Option<Arc<Thing>>| thing.as_ref().and_then(|one| one.metadata.uid.clone());
-        log.lock().unwrap().push(format!("{} {:?} {:?}", change.key, room(&change.old), room(&change.new)));
+        log.lock().push(format!("{} {:?} {:?}", change.key, room(&change.old), room(&change.new)));
     });
     fed.store.synced(&"az-b".into()).await;
-    changes.lock().unwrap().clear();
+    changes.lock().clear();
     remote.becomes(Mood::Away);
     sleep(Duration::from_secs(60)).await;
     remote.becomes(fine(&[thing("b", "b2", 5), thing("c", "c", 6)], 7));
@@ -183,7 +183,7 @@ async fn a_server_that_has_lost_its_past_is_believed() {
     let expected = [("az-b/b".to_owned(), "5".to_owned()), ("az-b/c".to_owned(), "6".to_owned())];
     assert_eq!((fed.objects(), fed.is_complete("az-b")), (expected.to_vec(), true));
     let told = [r#"az-b/b Some("b") Some("b2")"#, r#"az-b/c None Some("c")"#, r#"az-b/a Some("a") None"#];
-    assert_eq!(*changes.lock().unwrap(), told);
+    assert_eq!(*changes.lock(), told);
     let said = fed.said.take();
     assert!(said[1].starts_with("WARN the API server shows an older state than before"), "{said:#?}");
     assert_eq!(said.len(), 3, "{said:#?}");

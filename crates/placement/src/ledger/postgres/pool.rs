@@ -4,10 +4,10 @@
 use std::{
     mem,
     ops::{Deref, DerefMut},
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use sqlx::{
     Connection as _, PgConnection, Postgres,
     postgres::{PgArguments, PgConnectOptions, PgRow},
@@ -99,7 +99,7 @@ impl Pool {
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        self.idle.lock()
     }
 }
 

@@ -1,11 +1,9 @@
 //! Connections that only read. It decides how many questions are asked at the same time; each is asked in one transaction,
 //! on a thread that may block.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{path::PathBuf, sync::Arc};
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
@@ -55,12 +53,12 @@ impl Readers {
         let begun = connection.transaction().map_err(|error| unavailable(&error))?;
         let answer = question(&begun).map_err(|error| unavailable(&error))?;
         drop(begun);
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        self.idle.lock().push(connection);
         Ok(answer)
     }
 
     fn connection(&self) -> Result<Connection, Trouble> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = self.idle.lock().pop();
         idle.map_or_else(|| file::reader(&self.path).map_err(|error| Trouble::Unavailable(error.to_string())), Ok)
     }
 }

@@ -75,7 +75,7 @@ async fn what_was_decided_is_told_before_it_is_answered() {
     request["pipeline"] = json!("nope");
     setting.post(&request).await;
     setting.post("{").await;
-    let outcomes = setting.api.backend().outcomes.lock().unwrap();
+    let outcomes = setting.api.backend().outcomes.lock();
     assert_eq!(outcomes.len(), 2);
     assert_eq!((outcomes[0].request_id.as_str(), outcomes[0].global_request_id.as_str()), ("r", "g"));
     assert_eq!(outcomes[0].request.intent(), Some(Intent::Resize));

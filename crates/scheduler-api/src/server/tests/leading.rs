@@ -15,11 +15,11 @@ async fn what_changes_something_goes_to_the_leader_unchanged() {
     let (setting, request) = (setting(), body("nope").to_string());
     setting.follow(LEADER);
     setting.post(&request).await.is(200, "{\"hosts\":[\"elsewhere\"]}\n");
-    let forwarded = setting.forwarded.lock().unwrap();
+    let forwarded = setting.forwarded.lock();
     let (leader, body, left) = &forwarded[0];
     assert_eq!((leader.as_str(), body.as_ref()), ("http://10.0.0.7:8080", request.as_bytes()));
     assert!(*left > Duration::from_secs(24) && *left <= Duration::from_secs(25), "{left:?}");
-    assert!(setting.api.backend().outcomes.lock().unwrap().is_empty());
+    assert!(setting.api.backend().outcomes.lock().is_empty());
 }
 
 #[tokio::test]
@@ -30,7 +30,7 @@ async fn what_changes_nothing_is_answered_by_every_replica() {
         setting.follow(leader);
         setting.post(&request).await.is(200, "{\"hosts\":[\"a\",\"b\",\"c\"]}\n");
     }
-    assert!(setting.forwarded.lock().unwrap().is_empty());
+    assert!(setting.forwarded.lock().is_empty());
 }
 
 #[tokio::test]
@@ -39,7 +39,7 @@ async fn what_is_no_request_is_not_forwarded() {
     setting.follow(LEADER);
     assert_eq!(setting.post("{").await.status, 400);
     assert_eq!(setting.post("{}").await.status, 400);
-    assert!(setting.forwarded.lock().unwrap().is_empty());
+    assert!(setting.forwarded.lock().is_empty());
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn a_forwarded_request_is_decided_here_or_not_at_all() {
     let seen = setting.send(forwarded()).await;
     seen.is(503, "this replica does not lead any more; try again\n");
     assert_eq!(seen.header("retry-after"), "1");
-    assert!(setting.forwarded.lock().unwrap().is_empty());
+    assert!(setting.forwarded.lock().is_empty());
 }
 
 #[tokio::test]
@@ -83,7 +83,7 @@ async fn a_leader_that_does_not_answer_costs_no_more_than_the_deadline() {
     let short = Request::post(PATH).header(DEADLINE_MS, "300").body(Body::from(body("listed").to_string())).unwrap();
     assert_eq!(setting.send(short).await.status, 503);
     assert!(started.elapsed() < Duration::from_millis(400));
-    assert!(setting.forwarded.lock().unwrap()[1].2 <= Duration::from_millis(300));
+    assert!(setting.forwarded.lock()[1].2 <= Duration::from_millis(300));
 }
 
 #[tokio::test(start_paused = true)]

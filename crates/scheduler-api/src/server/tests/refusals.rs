@@ -120,7 +120,7 @@ async fn texts_stay_short_whatever_the_request_holds() {
 #[tokio::test]
 async fn a_process_that_is_not_ready_says_why_and_when_to_come_back() {
     let setting = setting();
-    *setting.api.backend().not_ready.lock().unwrap() = Some("hypervisors of cluster home are not read yet".to_owned());
+    *setting.api.backend().not_ready.lock() = Some("hypervisors of cluster home are not read yet".to_owned());
     let mut request = body("listed");
     request["options"] = read_only();
     let seen = setting.post(request).await;

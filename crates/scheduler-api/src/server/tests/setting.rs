@@ -1,7 +1,7 @@
 //! A small process around the endpoint: hosts, roles, a leader elsewhere.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
@@ -12,6 +12,7 @@ use berth_core::{Bytes as Memory, Cores, Resources};
 use berth_scheduler::{AnswerSettings, BuiltIn, Param, PipelineSpec, Settings, StepSpec, TieBreak};
 use berth_telemetry::{config::Token, metrics::Metrics};
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tower::ServiceExt as _;
@@ -34,11 +35,11 @@ impl Backend for Process {
     }
 
     fn role(&self) -> Role {
-        self.role.lock().unwrap().clone()
+        self.role.lock().clone()
     }
 
     fn not_ready(&self) -> Option<String> {
-        self.not_ready.lock().unwrap().clone()
+        self.not_ready.lock().clone()
     }
 
     fn guest(&self, _: &berth_scheduler::Request) -> GuestLookup {
@@ -50,7 +51,7 @@ impl Backend for Process {
     }
 
     fn decided(&self, outcome: Outcome) {
-        self.outcomes.lock().unwrap().push(outcome);
+        self.outcomes.lock().push(outcome);
     }
 }
 
@@ -68,7 +69,7 @@ impl Forwarder for Elsewhere {
         _: &'a HeaderMap,
         left: Duration,
     ) -> BoxFuture<'a, Response> {
-        self.1.lock().unwrap().push((leader.to_owned(), body, left));
+        self.1.lock().push((leader.to_owned(), body, left));
         Box::pin(async move {
             let Some((status, text)) = self.0 else { std::future::pending().await };
             Response::builder().status(status).body(Body::from(text)).unwrap()
@@ -212,7 +213,7 @@ impl Setting {
     }
 
     pub(super) fn follow(&self, leader: Option<&str>) {
-        *self.api.backend().role.lock().unwrap() = Role::Follower { leader: leader.map(str::to_owned) };
+        *self.api.backend().role.lock() = Role::Follower { leader: leader.map(str::to_owned) };
     }
 
     /// Whether the metrics have a line that begins with this text.

@@ -11,7 +11,7 @@ const THEIRS: &str = "http://10.0.0.8:8080";
 /// A replica that answers at an address, on the same API server.
 fn replica(server: &Arc<Mutex<Server>>, identity: &str, address: Option<&str>) -> (Leadership, JoinHandle<Ended>) {
     let script = server.clone();
-    let cluster = scripted(move |request| script.lock().unwrap().reply(request));
+    let cluster = scripted(move |request| script.lock().reply(request));
     let address = address.map(str::to_owned);
     let candidate = Candidate { address, ..candidate(identity, metrics().1.lease) };
     let (leadership, work) = Election::new(&cluster, candidate);
@@ -27,7 +27,7 @@ fn server(lease: Option<Value>) -> Arc<Mutex<Server>> {
 }
 
 fn published(server: &Arc<Mutex<Server>>) -> Value {
-    server.lock().unwrap().lease.as_ref().unwrap()["metadata"]["annotations"][API_ADDRESS].clone()
+    server.lock().lease.as_ref().unwrap()["metadata"]["annotations"][API_ADDRESS].clone()
 }
 
 fn held_by_another(address: &str) -> Value {
@@ -52,7 +52,7 @@ async fn a_leader_publishes_its_address_with_the_writes_that_it_makes_anyway() {
     leads(&first).await;
     sleep(Duration::from_secs(5)).await;
     assert_eq!((published(&server), first.leader()), (json!(OURS), Some(named("first", Some(OURS)))));
-    let calls: Vec<String> = server.lock().unwrap().log.iter().map(|(_, call)| call.clone()).collect();
+    let calls: Vec<String> = server.lock().log.iter().map(|(_, call)| call.clone()).collect();
     assert_eq!(calls, ["GET null", "POST \"first\"", "PUT \"first\"", "PUT \"first\""]);
 }
 
@@ -66,7 +66,7 @@ async fn a_follower_knows_the_leader_as_long_as_its_lease_is_seen_to_be_good() {
     assert_eq!(second.leader(), Some(named("first", Some(OURS))));
 
     work.abort();
-    server.lock().unwrap().health = Health::Hangs;
+    server.lock().health = Health::Hangs;
     sleep(Duration::from_secs(12)).await;
     assert_eq!(second.leader(), Some(named("first", Some(OURS))));
     sleep(Duration::from_secs(4)).await;
@@ -82,7 +82,7 @@ async fn taking_over_replaces_the_address_also_with_nothing() {
         assert_eq!(me.leader(), Some(named("other", Some(THEIRS))));
         leads(&me).await;
         assert_eq!((published(&server), me.leader()), (json!(address), Some(named("me", address))));
-        assert_eq!(server.lock().unwrap().lease.as_ref().unwrap()["metadata"]["annotations"]["team"], "blue");
+        assert_eq!(server.lock().lease.as_ref().unwrap()["metadata"]["annotations"]["team"], "blue");
     }
 }
 
@@ -111,7 +111,7 @@ async fn whoever_has_lost_names_nobody() {
     let server = server(None);
     let (me, work) = replica(&server, "me", Some(OURS));
     leads(&me).await;
-    server.lock().unwrap().health = Health::Hangs;
+    server.lock().health = Health::Hangs;
     me.lost().await;
     assert_eq!((me.leader(), work.await.unwrap()), (None, Ended::Lost(Lost::NotRenewed)));
 }
