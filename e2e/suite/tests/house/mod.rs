@@ -1,6 +1,9 @@
 //! What the tests of the house share: the workspace, as cargo describes it, and its files.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests; each uses a part of it")]
 
+pub mod imports;
+pub mod tokens;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
