@@ -55,11 +55,17 @@ mutants: check-tools ## Switch on one fault after the other, and see that the te
 	$(CARGO) run --locked -q -p berth-mutants
 
 .PHONY: lint
-lint: ensure-tools ## Check format, lints, documentation, licences and advisories.
+lint: ensure-tools ## Check format, lints, documentation, and the licences and sources of all dependencies.
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
+	@hack/setup.sh cargo-deny
 	@hack/deny.sh
+
+.PHONY: advisories
+advisories: ## Ask GitHub's database of advisories about all dependencies.
+	@hack/setup.sh cargo-deny
+	@hack/deny.sh advisories
 
 .PHONY: crds
 crds: check-tools ## Write the CRDs to config/crd/ and config/crd-optional/ anew.

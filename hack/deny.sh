@@ -1,10 +1,19 @@
 #!/usr/bin/env bash
-# Checks licences, sources and advisories of all dependencies, where cargo-deny is installed.
+# Checks all dependencies with cargo-deny, in the version that hack/setup.sh has installed.
+#
+#   hack/deny.sh                bans, licences and sources, as deny.toml has them; no network
+#   hack/deny.sh advisories     what is known against them; fetches the database of advisories from GitHub
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-if command -v cargo-deny >/dev/null 2>&1; then
-  exec cargo deny --locked check
+tool=$(hack/setup.sh where-cargo-deny)
+if [ ! -x "$tool" ]; then
+  echo "cargo-deny is missing: \`hack/setup.sh cargo-deny\` installs it" >&2
+  exit 1
 fi
-echo "cargo-deny is not installed: advisories were not checked. \`cargo install --locked cargo-deny\` gets it."
-echo "Licences and sources are checked without it, by a test of the house (\`make test\`)."
+if [ $# -gt 0 ]; then
+  checks=("$@")
+else
+  checks=(bans licenses sources)
+fi
+exec "$tool" --locked check --hide-inclusion-graph "${checks[@]}"

@@ -6,6 +6,8 @@ mod house;
 
 use std::path::PathBuf;
 
+use cargo_metadata::MetadataCommand;
+
 const MOST_LINES: usize = 600;
 
 fn sources() -> Vec<PathBuf> {
@@ -97,4 +99,11 @@ fn links_in_documents_lead_to_files() {
             }
         }
     }
+}
+
+#[test]
+fn the_lock_file_of_fuzzing_is_up_to_date() {
+    let manifest = house::root().join("fuzz/Cargo.toml");
+    let described = MetadataCommand::new().manifest_path(manifest).other_options(["--locked".to_owned()]).exec();
+    assert!(described.is_ok(), "run `cargo metadata` in fuzz/ and commit Cargo.lock: {}", described.unwrap_err());
 }
