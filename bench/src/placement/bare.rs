@@ -3,15 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::postgres::PgRow;
-use sqlx::{Connection as _, Executor as _, PgConnection, Row as _};
+use sqlx::{Connection as _, Executor as _, PgConnection, Row as _, postgres::PgRow};
 use tokio::runtime::{Builder, Runtime};
 
-use super::bodies::{CONSUMER_TYPE, USER};
-use super::cloud::Claim;
-use super::error::Error;
-use super::guests::Became;
-use super::statements::Statements;
+use super::{
+    bodies::{CONSUMER_TYPE, USER},
+    cloud::Claim,
+    error::Error,
+    guests::Became,
+    statements::Statements,
+};
 
 /// One connection, for one writer.
 #[derive(Debug)]

@@ -29,8 +29,6 @@ use berth_telemetry::{
     shutdown,
     verbosity::Verbosity,
 };
-use leading::{Leading, TAKE_OVER, hostname};
-use parts::Parts;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
@@ -40,6 +38,8 @@ use crate::{
     error::Error,
     log_level, watchdog,
 };
+use leading::{Leading, TAKE_OVER, hostname};
+use parts::Parts;
 
 /// From the order to end until the process has ended, at the latest: less than the 5 s after which somebody may kill us.
 const ENDS_WITHIN: Duration = Duration::from_millis(4900);

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use berth_capacity_view::{Assumed, HostId, Overlay, Question, View};
 use berth_core::{HostName, Resources, SlotKey, VmId, reservation::Reservation};
 use proptest::{collection::vec, prelude::*};
+
 use support::{act, assumed, event, instance, key, size, vm};
 
 /// What a decision does to its overlay.

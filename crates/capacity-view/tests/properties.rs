@@ -12,6 +12,7 @@ use berth_core::{
     reservation::{Reservation, ReservationKind},
 };
 use proptest::{collection::vec, option, prelude::*};
+
 use support::{Event, act, event, host, size, vm};
 
 /// The same events on plain maps.

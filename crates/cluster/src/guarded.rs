@@ -14,10 +14,9 @@ use serde_json::Value;
 mod decode;
 mod form;
 
+use crate::Kind;
 use decode::decode;
 use form::Form;
-
-use crate::Kind;
 
 /// What could be read of an object: all of it, or only that it is there.
 #[derive(Clone, Debug)]

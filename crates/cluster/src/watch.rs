@@ -16,11 +16,10 @@ mod credentials;
 mod naming;
 pub(crate) mod trouble;
 
+use crate::{Cluster, Completeness, Guarded, Kind, Store, StoreMetrics, connect::READ_DEADLINE, kind_name, write};
 pub(crate) use credentials::Credentials;
 use naming::Naming;
 use trouble::{Sort, Telling, Trouble};
-
-use crate::{Cluster, Completeness, Guarded, Kind, Store, StoreMetrics, connect::READ_DEADLINE, kind_name, write};
 
 /// The API server ends a watch after this time, and we begin the next one where it ended. A connection that has died
 /// silently is noticed a little later.

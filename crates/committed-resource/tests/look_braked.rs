@@ -13,6 +13,7 @@ use berth_crds::{
 };
 use berth_testkit::{Server, seeds};
 use serde_json::{Value, json};
+
 use support::*;
 
 /// Thirty slots on three hosts, in a zone that may lose twenty within ten minutes.

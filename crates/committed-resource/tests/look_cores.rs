@@ -11,6 +11,7 @@ use berth_crds::{CommittedResource, Condition, FlavorGroupCapacity, Reservation,
 use berth_telemetry::clock::Clock;
 use berth_testkit::{Fault, Server, Verb, path_of, seeds};
 use serde_json::json;
+
 use support::{Process, clock};
 
 /// A server with so many cores and these commitments.

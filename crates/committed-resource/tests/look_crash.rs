@@ -10,6 +10,7 @@ use berth_crds::{CommittedResource, names};
 use berth_telemetry::clock::Clock;
 use berth_testkit::{Server, seeds};
 use serde_json::json;
+
 use support::*;
 
 const HOSTS: [(&str, u64); 2] = [("node1", 2), ("node2", 2)];

@@ -11,6 +11,7 @@ use berth_crds::{CommittedResource, Knowledge, Reservation, names};
 use berth_telemetry::clock::Clock;
 use berth_testkit::{Fault, Server, Verb, seeds};
 use serde_json::{Value, json};
+
 use support::*;
 
 /// A commitment of so many slots that is accepted on `node1`, which has room for so many.

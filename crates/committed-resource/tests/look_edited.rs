@@ -10,6 +10,7 @@ use berth_crds::{CommittedResource, names};
 use berth_testkit::{Server, Verb, World, seeds};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+
 use support::*;
 
 const HOSTS: [(&str, u64); 2] = [("node1", 2), ("node2", 2)];

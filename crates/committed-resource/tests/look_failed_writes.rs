@@ -10,8 +10,9 @@ use berth_crds::{CommittedResource, names};
 use berth_telemetry::clock::Clock;
 use berth_testkit::{Fault, Server, Verb, seeds};
 use serde_json::json;
-use support::*;
 use tokio::time::Instant;
+
+use support::*;
 
 const HOSTS: [(&str, u64); 2] = [("node1", 2), ("node2", 2)];
 

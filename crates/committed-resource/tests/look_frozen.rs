@@ -12,6 +12,7 @@ use berth_crds::{
 };
 use berth_testkit::{Server, Verb, seeds};
 use serde_json::{Value, json};
+
 use support::*;
 
 const HOSTS: [(&str, u64); 2] = [("node1", 2), ("node2", 2)];

@@ -6,6 +6,7 @@ mod support;
 use berth_crds::{CommittedResource, Reservation, names};
 use berth_testkit::{Server, seeds};
 use serde_json::json;
+
 use support::*;
 
 const HOSTS: [(&str, u64); 2] = [("node1", 2), ("node2", 2)];

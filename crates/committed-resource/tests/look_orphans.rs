@@ -23,8 +23,9 @@ use berth_telemetry::{
 };
 use berth_testkit::{Server, World, next, seeds};
 use serde_json::json;
-use support::clock;
 use tokio_util::sync::CancellationToken;
+
+use support::clock;
 
 const GONE: &str = "uuid-gone";
 const GRACE: Duration = Duration::from_secs(900);

@@ -18,6 +18,7 @@ use berth_scheduler::{
 };
 use berth_testkit::{Server, seeds};
 use serde_json::json;
+
 use support::*;
 
 /// The slots that wait for a host: there is room for one of five.

@@ -9,8 +9,9 @@ mod changed;
 mod trial;
 
 use berth_core::Quantity;
-use changed::{changed, seeds};
 use proptest::prelude::*;
+
+use changed::{changed, seeds};
 
 #[test]
 fn every_seed_is_a_quantity() {

@@ -6,6 +6,7 @@ mod support;
 use berth_crds::{generate, names};
 use kube::api::{DynamicObject, ListParams};
 use serde_json::{Value, json};
+
 use support::{
     beyond,
     cases::{Act, Case, create, refused, status, taken, update},

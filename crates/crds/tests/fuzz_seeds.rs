@@ -10,8 +10,9 @@ mod flavor_groups;
 mod names;
 
 use berth_core::flavor::FlavorGroups;
-use changed::{changed, seeds};
 use proptest::prelude::*;
+
+use changed::{changed, seeds};
 
 #[test]
 fn every_seed_of_names_is_tried() {

@@ -9,6 +9,7 @@ use berth_crds::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
+
 use support::{changed, example};
 
 fn decoded<T: DeserializeOwned>(object: &Value) -> T {

@@ -9,6 +9,8 @@ use std::time::Duration;
 use berth_crds::{generate, labels};
 use kube::api::PostParams;
 use serde_json::{Value, json};
+use tokio::time::sleep;
+
 use support::{
     beyond,
     cases::{Act, Case},
@@ -16,7 +18,6 @@ use support::{
     example,
     server::{Server, name},
 };
-use tokio::time::sleep;
 
 /// One object of a case, under a name of its own. Names are wrong for rules C1 and Q1, which is part of the test.
 fn old_object(number: usize, case: &Case) -> Option<Value> {

@@ -1,8 +1,7 @@
 //! Where a server listens. It decides how the address flags are read (`:8081`, `host:port`, `0` for off; document 11
 //! section 3.1) and opens the socket.
 
-use std::fmt;
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use tokio::net::TcpListener;
 

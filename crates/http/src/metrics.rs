@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use axum::Router;
-use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{Method, StatusCode};
-use axum::response::IntoResponse;
-use axum::routing::get;
+use axum::{
+    Router,
+    extract::State,
+    http::{Method, StatusCode, header::CONTENT_TYPE},
+    response::IntoResponse,
+    routing::get,
+};
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 use prometheus::{HistogramVec, IntCounterVec, IntGaugeVec};
 

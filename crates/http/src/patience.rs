@@ -2,16 +2,22 @@
 //! have begun, and that a client that takes nothing of its answer is given up; the HTTP library bounds the rest between
 //! requests, for which it has only one time for both.
 
-use std::future::Future as _;
-use std::io;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::{
+    future::Future as _,
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, ready},
+    time::Duration,
+};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::{Instant, Sleep, sleep},
+};
 
 /// How many requests of a connection have begun and been answered, told by the service and read by the connection.
 /// Each adds one to the count, so it is odd while a request is being handled.

@@ -1,31 +1,26 @@
 //! One listening server. It decides how many connections there are at once, that a stop ends them within a bounded time
 //! and when a listener is given up; what is around each request is in `observe`.
 
-use std::convert::Infallible;
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
+use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::Router;
-use axum::body::Body;
-use axum::extract::ConnectInfo;
-use axum::http::Request;
-use axum::response::Response;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use axum::{Router, body::Body, extract::ConnectInfo, http::Request, response::Response};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+    task::JoinSet,
+};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use crate::error::HttpError;
-use crate::limits::Limits;
-use crate::metrics::HttpMetrics;
-use crate::observe::{self, Observer};
-use crate::patience::{Patience, Turns};
+use crate::{
+    error::HttpError,
+    limits::Limits,
+    metrics::HttpMetrics,
+    observe::{self, Observer},
+    patience::{Patience, Turns},
+};
 
 /// Pause after a failure to accept that is not the fault of a client, mostly too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);

@@ -9,6 +9,7 @@ use berth_core::ClusterName;
 use berth_crds::{CommitmentState, CommittedResource, Time, conditions::Status};
 use berth_laws::{Key, Law, Outside, Snapshot, Touched, always, always_touched};
 use jiff::Timestamp;
+
 use world::{World, capacity, condition, cores};
 
 fn home() -> ClusterName {

@@ -9,6 +9,7 @@ use berth_core::ClusterName;
 use berth_crds::{CommitmentState, CommittedResource, Reservation, Time, conditions::Status, labels};
 use berth_laws::{Disturbances, Key, Law, Moment, Snapshot, confirms};
 use jiff::{SignedDuration, Timestamp};
+
 use world::{commitment, condition, slot};
 
 const UUID: &str = "braked";

@@ -11,6 +11,7 @@ use berth_crds::{
 };
 use berth_laws::{Law, Outside, always, at_rest};
 use jiff::Timestamp;
+
 use world::{UUID, World, capacity, condition, cores, expect, host, instance, slot, sound};
 
 /// Breaks something in a sound world; what is wrong then.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use berth_core::ClusterName;
 use berth_crds::{Hypervisor, Reservation, testing};
 use berth_laws::{Key, Law, Outside, Snapshot, Touched, Violation, always, always_touched};
+
 use world::{UUID, expect, host, instance, slot, sound};
 
 /// A snapshot that follows a log, and whoever watches it.

@@ -13,6 +13,7 @@ use berth_crds::{
 };
 use berth_laws::{Frozen, Key, Law, Overdue, Snapshot, Touched};
 use jiff::Timestamp;
+
 use world::{UUID, commitment, host, slot, sound};
 
 const LIMIT: Duration = Duration::from_secs(60);

@@ -6,6 +6,7 @@ mod world;
 use berth_core::ClusterName;
 use berth_crds::testing;
 use berth_laws::{Key, Law, Outside, Promise, Promises, overpromised};
+
 use world::{UUID, World, expect, host, instance, slot, sound};
 
 /// A host with room for four slots, of which two are taken.

@@ -6,8 +6,9 @@ mod cloud;
 use std::collections::BTreeSet;
 
 use berth_placement_model::{NoCandidates, Version, parse, question::GenerationOptions, refusal::Code};
-use cloud::{A, B, Cloud, SHARES, environment, held};
 use serde_json::json;
+
+use cloud::{A, B, Cloud, SHARES, environment, held};
 
 const V: &str = "resources=VCPU:4,MEMORY_MB:2048,DISK_GB:20";
 /// The five requests of [`V`].

@@ -9,13 +9,11 @@ pub mod providers;
 pub mod queries;
 pub mod reshape;
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::{collections::HashMap, sync::LazyLock};
 
 use berth_placement_model::Key;
 
-use crate::json::Json;
-use crate::schema::Schema;
+use crate::{json::Json, schema::Schema};
 
 /// A schema that is made once.
 pub type Lazy = LazyLock<Schema>;

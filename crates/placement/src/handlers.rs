@@ -20,11 +20,7 @@ use std::sync::Arc;
 
 use berth_placement_model::{Command, Key, Model, ProviderState};
 
-use crate::answer::Answer;
-use crate::api::Api;
-use crate::ledger::Written;
-use crate::protocol::problem::Problem;
-use crate::route::Action;
+use crate::{answer::Answer, api::Api, ledger::Written, protocol::problem::Problem, route::Action};
 use call::Call;
 
 /// Does it.

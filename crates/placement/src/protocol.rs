@@ -12,25 +12,29 @@ pub mod names;
 pub mod problem;
 pub mod target;
 
-use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::{panic::AssertUnwindSafe, sync::Arc};
 
-use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::http::header::{CONNECTION, HOST, VARY};
-use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode};
-use axum::response::Response;
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    http::{
+        HeaderValue, StatusCode,
+        header::{CONNECTION, HOST, VARY},
+        request::Parts,
+    },
+    response::Response,
+};
 use berth_placement_model::Version;
 use futures::FutureExt as _;
 use tokio::time::{Instant, timeout_at};
 
-use crate::answer::Answer;
-use crate::api::Api;
-use crate::handlers;
-use crate::handlers::call::Call;
-use crate::policy::Target;
-use crate::route::{self, Destination, Endpoint, Media, Route};
+use crate::{
+    answer::Answer,
+    api::Api,
+    handlers::{self, call::Call},
+    policy::Target,
+    route::{self, Destination, Endpoint, Media, Route},
+};
 use authentication::{Caller, Unknown};
 use names::RequestId;
 use problem::{Problem, Told};

@@ -7,8 +7,7 @@ use axum::http::{Method, StatusCode};
 
 pub use endpoints::{Action, ENDPOINTS, Endpoint, Media};
 
-use crate::protocol::problem::Problem;
-use crate::protocol::target::path_item;
+use crate::protocol::{problem::Problem, target::path_item};
 
 /// A path of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,8 +16,9 @@ mod query;
 mod world;
 
 use axum::http::StatusCode;
-use changed::{changed, seeds};
 use proptest::prelude::*;
+
+use changed::{changed, seeds};
 
 #[test]
 fn every_seed_of_queries_has_candidates_or_providers() {

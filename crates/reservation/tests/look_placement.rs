@@ -12,6 +12,7 @@ use berth_crds::{Hypervisor, Knowledge, Reservation, names};
 use berth_scheduler::Pipelines;
 use berth_testkit::Verb;
 use serde_json::json;
+
 use support::*;
 
 const RETRY: Action = Action::RequeueAfter(Duration::from_secs(60));

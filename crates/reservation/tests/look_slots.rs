@@ -5,13 +5,13 @@ mod support;
 
 use std::time::Duration;
 
-use berth_cluster::testing::failing;
-use berth_cluster::{Action, Class, Classified};
+use berth_cluster::{Action, Class, Classified, testing::failing};
 use berth_core::ClusterName;
 use berth_crds::{Hypervisor, Knowledge, Reservation, names};
 use berth_scheduler::Pipelines;
 use berth_testkit::{Fault, Verb, path_of, seeds};
 use serde_json::json;
+
 use support::*;
 
 /// A slot that is in force on `node1`, which has room for one.

@@ -11,8 +11,9 @@ use berth_core::ClusterName;
 use berth_crds::Hypervisor;
 use berth_testkit::{Fault, Verb, seeds};
 use serde_json::json;
-use support::*;
 use tokio::time::sleep;
+
+use support::*;
 
 const SLOT: &str = "reservations/commitment-uuid-1-0";
 

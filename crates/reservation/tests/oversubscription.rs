@@ -19,8 +19,9 @@ use berth_telemetry::{
 };
 use berth_testkit::{Fault, Verb, next, seeds};
 use serde_json::json;
-use support::{Process, UUID, begin, name, path};
 use tokio::time::sleep;
+
+use support::{Process, UUID, begin, name, path};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 const INTERVAL: Duration = Duration::from_secs(30);

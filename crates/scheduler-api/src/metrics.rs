@@ -8,16 +8,14 @@ mod runs;
 mod tests;
 mod weights;
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::http::{Method, StatusCode};
 use berth_scheduler::{Answer, BuiltIn, Request};
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 use prometheus::{HistogramVec, IntGauge};
 
-use crate::GuestLookup;
-use crate::server::PATH;
+use crate::{GuestLookup, server::PATH};
 use coverage::CoverageMetrics;
 use runs::RunMetrics;
 

@@ -15,12 +15,10 @@ mod tests;
 
 use std::sync::Arc;
 
-use axum::Router;
-use axum::routing::post;
+use axum::{Router, routing::post};
 use berth_telemetry::config::Token;
 
-use crate::Backend;
-use crate::metrics::ApiMetrics;
+use crate::{Backend, metrics::ApiMetrics};
 use gate::Gate;
 
 pub use forwarder::{DEADLINE_MS, FORWARDED, Forwarder};

@@ -14,6 +14,7 @@ use berth_testkit::{Fault, Verb, path_of};
 use kube::ResourceExt;
 use parking_lot::Mutex;
 use serde_json::json;
+
 use support::{Scene, until};
 
 const VM: &str = "11111111-2222-3333-4444-555555555555";

@@ -8,8 +8,9 @@ mod changed;
 mod trial;
 
 use berth_scheduler_api::wire;
-use changed::{changed, seeds};
 use proptest::prelude::*;
+
+use changed::{changed, seeds};
 
 #[test]
 fn every_seed_is_a_request() {

@@ -15,6 +15,7 @@ use berth_scheduler_api::{
 };
 use berth_testkit::{Fault, Verb, path_of};
 use kube::ResourceExt;
+
 use support::{Scene, until};
 
 const VM: &str = "11111111-2222-3333-4444-555555555555";

@@ -14,6 +14,7 @@ use berth_scheduler_api::pipelines::{Context, PipelineController, PipelineLoader
 use berth_telemetry::config::Pipelines as Mode;
 use berth_testkit::path_of;
 use serde_json::{Value, json};
+
 use support::{Scene, until};
 
 const GENERAL_PURPOSE: &str = "kvm-general-purpose-load-balancing";

@@ -2,15 +2,15 @@
 //! and which are shown, from the flags and the variable of document 11 sections 3.1 and 3.3; what is said is decided
 //! where it happens.
 
-use std::fmt;
-use std::io::IsTerminal as _;
-use std::str::FromStr;
+use std::{fmt, io::IsTerminal as _, str::FromStr};
 
 use tracing::Subscriber;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::error::TelemetryError;
-use crate::verbosity::{Shown, Verbosity};
+use crate::{
+    error::TelemetryError,
+    verbosity::{Shown, Verbosity},
+};
 
 /// The form of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,8 +178,7 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-    use std::sync::Arc;
+    use std::{io::Write, sync::Arc};
 
     use parking_lot::Mutex;
 

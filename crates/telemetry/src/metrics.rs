@@ -2,13 +2,17 @@
 //! that the constant labels of `monitoring.labels` are on all of them; names, labels and values are the business of
 //! the crate that declares them.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use parking_lot::Mutex;
-use prometheus::core::{Collector, Desc};
-use prometheus::proto::MetricFamily;
-use prometheus::{GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder};
+use prometheus::{
+    GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder,
+    core::{Collector, Desc},
+    proto::MetricFamily,
+};
 
 pub use crate::error::TelemetryError as MetricsError;
 

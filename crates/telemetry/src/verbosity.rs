@@ -1,14 +1,12 @@
 //! What is logged, while the process runs. It decides what may be asked for; who may ask is decided by the process, and the
 //! next start begins with what the command line says.
 
-use std::fmt;
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use parking_lot::Mutex;
 use tracing_subscriber::EnvFilter;
 
-use crate::error::TelemetryError;
-use crate::logs::Level;
+use crate::{error::TelemetryError, logs::Level};
 
 /// The word for what was shown at the start.
 pub const RESET: &str = "reset";

@@ -8,9 +8,10 @@ mod changed;
 mod trial;
 
 use berth_telemetry::config::{decode, keys};
-use changed::{changed, seeds};
 use proptest::prelude::*;
 use serde_json::Value;
+
+use changed::{changed, seeds};
 
 #[test]
 fn every_seed_is_a_configuration_and_together_they_have_every_key() {

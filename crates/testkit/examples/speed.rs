@@ -3,8 +3,7 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "an example")]
 
 use std::{
-    sync::Arc,
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 

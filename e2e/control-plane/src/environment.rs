@@ -1,13 +1,14 @@
 //! The part of the process environment that decides where programs come from, as a value, so that tests can choose it.
 
-use std::env;
-use std::ffi::OsString;
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
 
-use crate::Error;
-use crate::release::Release;
+use crate::{Error, release::Release};
 
 /// Where programs are looked for, and where they are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

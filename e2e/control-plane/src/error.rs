@@ -1,7 +1,6 @@
 //! What can go wrong, and what the reader of the message can do about it.
 
-use std::path::PathBuf;
-use std::process::ExitStatus;
+use std::{path::PathBuf, process::ExitStatus};
 
 use crate::Refused;
 

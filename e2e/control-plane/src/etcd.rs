@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use crate::Error;
-use crate::port::ReservedPort;
-use crate::service::Service;
+use crate::{Error, port::ReservedPort, service::Service};
 
 /// The database, with its data below the given folder.
 #[derive(Debug)]

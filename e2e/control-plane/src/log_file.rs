@@ -1,7 +1,6 @@
 //! The end of a log file, for messages.
 
-use std::fs;
-use std::path::Path;
+use std::{fs, path::Path};
 
 const LINES: usize = 20;
 

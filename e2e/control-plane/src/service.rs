@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::Error;
-use crate::daemon::Daemon;
+use crate::{Error, daemon::Daemon};
 
 /// A daemon that can be killed, and started again in the same way.
 #[derive(Debug)]

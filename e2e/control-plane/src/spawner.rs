@@ -4,11 +4,13 @@
 //! that started the child: a child of a test's or a runtime's thread would be killed as soon as that thread ends. So one
 //! thread that lives as long as the process starts all of them.
 
-use std::io;
-use std::path::Path;
-use std::process::{Child, Command};
-use std::sync::{OnceLock, mpsc};
-use std::thread;
+use std::{
+    io,
+    path::Path,
+    process::{Child, Command},
+    sync::{OnceLock, mpsc},
+    thread,
+};
 
 use tokio::sync::oneshot;
 

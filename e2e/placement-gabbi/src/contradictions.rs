@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::Error;
-use crate::description::Description;
+use crate::{Error, description::Description};
 
 const LISTED: &str = include_str!("../contradictions.txt");
 

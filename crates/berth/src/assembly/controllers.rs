@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::{Memory, OperatorMetrics, Queues, relief};
 use berth_cluster::{
     Brake, BrakeParts, Clusters, Events, Fence, FlavorGroupsCache, Freezer, Kind, Manager, Options, Requests, Routes,
     Store, Writer,
@@ -25,6 +24,8 @@ use berth_telemetry::{
     config::{Configuration, Controller},
     ids::FreshIds,
 };
+
+use super::{Memory, OperatorMetrics, Queues, relief};
 
 /// What the controllers need besides the memory.
 pub struct Environment<'a> {

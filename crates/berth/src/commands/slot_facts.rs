@@ -8,7 +8,12 @@ use berth_scheduler::Shortage;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{foreseeing::Trial, next::Next, times::span, vms, vms::VmRow};
+use super::{
+    foreseeing::Trial,
+    next::Next,
+    times::span,
+    vms::{self, VmRow},
+};
 
 /// A slot, what a look at it would do, and whether there is room for it.
 #[derive(Clone, Debug)]

@@ -28,6 +28,7 @@ use std::{collections::BTreeMap, future::Future, io::Write as _, time::Duration}
 use berth_crds::{CommittedResource, Reservation, conditions, names, testing};
 use berth_testkit::{Fault, Rule, Server, Verb, seeds};
 use tokio::time::sleep;
+
 use world::{World, ZONES};
 
 /// Lives of each kind. The variable SEEDS says otherwise, and FROM where they begin.

@@ -1,6 +1,10 @@
 //! Input that admission lets through and that cannot be served: a condition says what to change, nothing else stops
 //! working, the log stays small, and correcting the input heals it. Told to the real binary on a real API server.
 
+use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation, generate, names};
+use kube::ResourceExt;
+use serde_json::{Value, json};
+
 use crate::support::{
     http,
     objects::{EMPTY_GROUP, OTHER_ZONE, flavor_groups, host, in_zone, mixed, patient, rejectable, slot_name},
@@ -9,9 +13,6 @@ use crate::support::{
     waiting::{so, until},
     world::World,
 };
-use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation, generate, names};
-use kube::ResourceExt;
-use serde_json::{Value, json};
 
 /// Somebody else's commitment is served as if nothing was wrong.
 async fn others_are_served(world: &World) {

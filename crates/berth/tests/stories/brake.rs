@@ -2,17 +2,18 @@
 
 use std::process::Command;
 
+use berth_crds::{
+    Condition, Hypervisor,
+    conditions::{find, is_ready, safety::BRAKED},
+};
+use serde_json::json;
+
 use crate::support::{
     objects::{host, patient},
     seen::{Seen, slot_ready},
     waiting::so,
     world::World,
 };
-use berth_crds::{
-    Condition, Hypervisor,
-    conditions::{find, is_ready, safety::BRAKED},
-};
-use serde_json::json;
 
 /// Three slots on one host, and room elsewhere, in a zone of which one slot may be disturbed.
 async fn three_slots(uuid: &str) -> World {

@@ -1,6 +1,10 @@
 //! Two clusters, each with the objects of its zone: what is served where, and that a cluster which is away, not fit or
 //! holds what belongs elsewhere costs the other one nothing; told to the real binary on two real API servers.
 
+use berth_crds::{CommittedResource, Reservation, labels, names};
+use kube::ResourceExt;
+use serde_json::json;
+
 use crate::support::{
     fake_cluster,
     objects::{OTHER_ZONE, host, in_zone, patient, slot_name},
@@ -12,9 +16,6 @@ use crate::support::{
     },
     waiting::so,
 };
-use berth_crds::{CommittedResource, Reservation, labels, names};
-use kube::ResourceExt;
-use serde_json::json;
 
 const CONFLICTS: &str = "cortex_multicluster_cross_cluster_name_conflicts_total";
 

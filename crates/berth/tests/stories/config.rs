@@ -2,9 +2,10 @@
 
 use std::fs;
 
-use crate::support::command::{Ended, berth};
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::support::command::{Ended, berth};
 
 /// A configuration and its secrets, as files.
 struct Files {

@@ -1,6 +1,9 @@
 //! Commitments of cores: who is accepted, who waits for what, and what is said about input that makes no sense; told to
 //! the real binary on real API servers.
 
+use berth_crds::{CommittedResource, FlavorGroupCapacity, generate, names};
+use serde_json::{Value, json};
+
 use crate::support::{
     objects::{GROUP, OTHER_ZONE, ZONE, capacity, cores},
     two_clusters::{
@@ -10,8 +13,6 @@ use crate::support::{
     waiting::{so, until},
     world::World,
 };
-use berth_crds::{CommittedResource, FlavorGroupCapacity, generate, names};
-use serde_json::{Value, json};
 
 /// The name of the object that counts the cores of [`ZONE`].
 fn counting() -> String {

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use berth_crds::{CommittedResource, names};
+use kube::ResourceExt;
+use tokio::time::sleep;
+
 use crate::support::{
     http,
     objects::{host, patient},
@@ -9,9 +13,6 @@ use crate::support::{
     waiting::{so, until},
     world::World,
 };
-use berth_crds::{CommittedResource, names};
-use kube::ResourceExt;
-use tokio::time::sleep;
 
 const RESERVATIONS: &str = "reservations.cortex.cloud";
 const HYPERVISORS: &str = "hypervisors.kvm.cloud.sap";

@@ -3,14 +3,15 @@
 
 use std::{fs, path::Path, time::Duration};
 
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
 use crate::support::{
     http,
     objects::{host, patient},
     waiting::so,
     world::World,
 };
-use serde_json::Value;
-use tokio::time::{Instant, sleep};
 
 /// The client reads the file of its token anew once a minute.
 const READ_ANEW: Duration = Duration::from_secs(100);

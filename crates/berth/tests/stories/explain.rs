@@ -1,6 +1,9 @@
 //! What people are told about commitments and slots, by the real binary on a real API server, while an operator looks after
 //! them.
 
+use berth_crds::{CommittedResource, generate};
+use serde_json::json;
+
 use crate::support::{
     desk::{Desk, json_of},
     objects::{OTHER_ZONE, ZONE, host, in_zone, patient, slot_name},
@@ -8,8 +11,6 @@ use crate::support::{
     waiting::{so, until},
     world::World,
 };
-use berth_crds::{CommittedResource, generate};
-use serde_json::json;
 
 const READ: &str = "--verb=get,list";
 

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use crate::support::{
     http,
     nova::{PATH, ask, hosts_are_known, of_another_project, only_asks, wants},
@@ -13,7 +15,6 @@ use crate::support::{
     waiting::so,
     world::World,
 };
-use serde_json::json;
 
 /// Three hosts that are all known, an operator that asks the stub, and tries again soon.
 async fn begin(manner: Manner) -> (World, SchedulerStub) {

@@ -1,17 +1,18 @@
 //! Freeze (U57), told to the real binary on a real API server, with the very commands that conditions give.
 
-use crate::support::{
-    objects::{host, patient, rejectable},
-    seen::Seen,
-    waiting::so,
-    world::World,
-};
 use berth_crds::{
     CommittedResource, Condition, Hypervisor,
     conditions::{find, safety::FROZEN},
     names,
 };
 use serde_json::json;
+
+use crate::support::{
+    objects::{host, patient, rejectable},
+    seen::Seen,
+    waiting::so,
+    world::World,
+};
 
 fn frozen(seen: &Seen, uuid: &str) -> Option<Condition> {
     find(&seen.commitment(uuid)?.status.as_ref()?.conditions, FROZEN).cloned()

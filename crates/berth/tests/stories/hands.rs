@@ -1,14 +1,15 @@
 //! What people do to slots by hand, and how the operator answers (U54), told to the real binary on a real API server.
 
+use berth_crds::{Reservation, ReservationType, labels, testing};
+use kube::ResourceExt;
+use serde_json::{Value, json};
+
 use crate::support::{
     objects::{OTHER_ZONE, host, in_zone, patient, slot_name, slots},
     seen::{Seen, in_force_on, slot_ready},
     waiting::so,
     world::World,
 };
-use berth_crds::{Reservation, ReservationType, labels, testing};
-use kube::ResourceExt;
-use serde_json::{Value, json};
 
 /// A commitment with one slot on `node1`, which has room for another one, and what a hand does to the slot.
 async fn edited(uuid: &str, change: Value) -> (World, Seen) {

@@ -1,6 +1,9 @@
 //! What is remembered of decisions about VMs: History objects where the kind is installed, events otherwise. Told to the
 //! real binary on a real API server.
 
+use berth_crds::{History, generate};
+use kube::api::{DeleteParams, ListParams};
+
 use crate::support::{
     http,
     nova::{ask, booked, hosts_are_known, only_asks, starts, wants},
@@ -8,8 +11,6 @@ use crate::support::{
     waiting::{so, until},
     world::World,
 };
-use berth_crds::{History, generate};
-use kube::api::{DeleteParams, ListParams};
 
 const HISTORIES: &str = "histories.cortex.cloud";
 const VM: &str = "5f0e7c1a-9d2b-4c36-8a47-1b6d3e9f2c58";

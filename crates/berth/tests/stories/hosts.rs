@@ -2,6 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use berth_crds::Hypervisor;
+use jiff::Timestamp;
+use tokio::time::sleep;
+
 use crate::support::{
     http,
     objects::{host, patient, rejectable},
@@ -9,9 +13,6 @@ use crate::support::{
     waiting::so,
     world::{GRACE, World},
 };
-use berth_crds::Hypervisor;
-use jiff::Timestamp;
-use tokio::time::sleep;
 
 /// Two slots on `node1`, which is full with them.
 async fn two_slots(uuid: &str) -> World {

@@ -1,14 +1,15 @@
 //! In-flight reservations that somebody else makes, told to the real binary on a real API server (document 21 section 11).
 
+use berth_crds::{Reservation, ReservationType, Time, labels, testing};
+use jiff::{SignedDuration, Timestamp};
+use kube::ResourceExt;
+
 use crate::support::{
     objects::{host, patient},
     seen::Seen,
     waiting::so,
     world::World,
 };
-use berth_crds::{Reservation, ReservationType, Time, labels, testing};
-use jiff::{SignedDuration, Timestamp};
-use kube::ResourceExt;
 
 /// A block of the size of a slot on a host.
 fn block(name: &str, host: &str, kind: (ReservationType, &str)) -> Reservation {

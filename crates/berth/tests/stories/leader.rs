@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use futures::future::join;
+
 use crate::support::{
     crowd::Crowd,
     laws,
@@ -11,7 +13,6 @@ use crate::support::{
     waiting::so,
     world::World,
 };
-use futures::future::join;
 
 const CROWD: Crowd = Crowd { commitments: 40 };
 

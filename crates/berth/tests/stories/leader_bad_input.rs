@@ -6,6 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
 use crate::support::{
     http,
     objects::{host, patient},
@@ -14,9 +18,6 @@ use crate::support::{
     waiting::so,
     world::World,
 };
-use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::{Patch, PatchParams};
-use serde_json::{Value, json};
 
 /// An account with all rights except those on leases.
 async fn account_without_leases(world: &mut World) -> PathBuf {

@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
+use berth_crds::{CommitmentState, Time, labels, names};
+use jiff::Timestamp;
+use kube::ResourceExt;
+use serde_json::json;
+
 use crate::support::{
     objects::{OTHER_ZONE, host, in_zone, mixed, mixed_host, patient, rejectable, slot_name, slots},
     seen::{Seen, ready, slot_ready},
     waiting::{so, until},
     world::World,
 };
-use berth_crds::{CommitmentState, Time, labels, names};
-use jiff::Timestamp;
-use kube::ResourceExt;
-use serde_json::json;
 
 fn summary(seen: &Seen, uuid: &str) -> String {
     seen.commitment(uuid).unwrap().status.as_ref().unwrap().status_summary.clone().unwrap()

@@ -1,5 +1,8 @@
 //! Nova asks where VMs may go, and what that takes: told to the real binary on a real API server.
 
+use futures::future::{join, join_all};
+use serde_json::json;
+
 use crate::support::{
     http,
     nova::{ask, booked, hosts_are_known, of_another_project, only_asks, slots_with, starts, wants},
@@ -7,8 +10,6 @@ use crate::support::{
     waiting::{so, until},
     world::World,
 };
-use futures::future::{join, join_all};
-use serde_json::json;
 
 async fn with_hosts(hosts: &[(&str, u64)]) -> World {
     let hosts: Vec<_> = hosts.iter().map(|(name, slots)| host(name, *slots)).collect();

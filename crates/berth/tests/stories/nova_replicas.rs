@@ -2,6 +2,11 @@
 
 use std::net::SocketAddr;
 
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
 use crate::support::{
     http,
     nova::{ask, booked, hosts, hosts_are_known_at, only_asks, post, starts, wants},
@@ -11,10 +16,6 @@ use crate::support::{
     waiting::so,
     world::World,
 };
-use jiff::Timestamp;
-use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::{Patch, PatchParams};
-use serde_json::{Value, json};
 
 const ADDRESS: &str = "reservations.cortex.cloud/api-address";
 const CLASSES: &str = "cortex_scheduler_api_request_duration_seconds_count";

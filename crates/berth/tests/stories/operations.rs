@@ -3,16 +3,17 @@
 
 use std::{collections::BTreeMap, os::unix::fs::symlink, path::Path, process::Stdio};
 
+use berth_control_plane::ControlPlane;
+use berth_crds::{CommittedResource, Hypervisor, Reservation, conditions::safety, labels, testing};
+use kube::ResourceExt;
+use tokio::{process::Command, time::timeout};
+
 use crate::support::{
     objects::{self, host, patient, rejectable, slot_name},
     seen::{Seen, ready},
     waiting::so,
     world::World,
 };
-use berth_control_plane::ControlPlane;
-use berth_crds::{CommittedResource, Hypervisor, Reservation, conditions::safety, labels, testing};
-use kube::ResourceExt;
-use tokio::{process::Command, time::timeout};
 
 const PAGE: &str = include_str!("../../../../docs/operations.md");
 

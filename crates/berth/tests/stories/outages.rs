@@ -1,6 +1,9 @@
 //! The operator dies, is stopped, or loses its API server in the middle of its work; told to the real binary on a real
 //! API server.
 
+use berth_crds::{Reservation, names};
+use serde_json::json;
+
 use crate::support::{
     crowd::Crowd,
     laws,
@@ -8,8 +11,6 @@ use crate::support::{
     waiting::so,
     world::World,
 };
-use berth_crds::{Reservation, names};
-use serde_json::json;
 
 const CROWD: Crowd = Crowd { commitments: 25 };
 

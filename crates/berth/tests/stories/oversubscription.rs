@@ -2,15 +2,16 @@
 
 use std::time::{Duration, Instant};
 
+use berth_crds::{Hypervisor, conditions};
+use jiff::Timestamp;
+use serde_json::json;
+
 use crate::support::{
     http,
     objects::{SLOT_CORES, host, rejectable, slots},
     waiting::so,
     world::World,
 };
-use berth_crds::{Hypervisor, conditions};
-use jiff::Timestamp;
-use serde_json::json;
 
 const GRACE: Duration = Duration::from_secs(3);
 const OVERSUBSCRIBED: &str = "cortex_committed_resource_host_oversubscribed";

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
+use berth_crds::{Hypervisor, Pipeline, testing};
+use serde_json::{Value, json};
+
 use crate::support::{
     cloud::Cloud,
     desk::{Desk, json_of},
     objects::{OTHER_ZONE, ZONE, host, in_zone},
     world::World,
 };
-use berth_crds::{Hypervisor, Pipeline, testing};
-use serde_json::{Value, json};
 
 /// A normal host, one that is over-booked, one in another zone, and one whose capacity makes no sense.
 async fn populate(cloud: &Cloud) {

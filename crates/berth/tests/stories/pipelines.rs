@@ -2,15 +2,16 @@
 
 use std::time::{Duration, Instant};
 
+use berth_crds::{Pipeline, conditions};
+use kube::api::{DeleteParams, ListParams};
+use serde_json::{Value, json};
+
 use crate::support::{
     nova::{ask, hosts_are_known, only_asks, post, through, wants},
     objects::{host, rejectable},
     waiting::{so, until},
     world::World,
 };
-use berth_crds::{Pipeline, conditions};
-use kube::api::{DeleteParams, ListParams};
-use serde_json::{Value, json};
 
 const GENERAL: &str = "kvm-general-purpose-load-balancing";
 const OWN: &str = "kvm-own";

@@ -4,13 +4,14 @@
 
 use std::path::Path;
 
+use serde_json::{Value, json};
+
 use crate::support::{
     http,
     objects::{host, patient},
     waiting::{so, until},
     world::World,
 };
-use serde_json::{Value, json};
 
 const KIND: [&str; 1] = ["kind=\"Reservation\""];
 

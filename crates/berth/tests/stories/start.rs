@@ -8,10 +8,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::{cloud::Cloud, old_server::OldServer, operator::Operator, waiting::until, world::client};
 use berth_control_plane::ControlPlane;
 use berth_crds::generate;
 use serde_json::{Value, json};
+
+use crate::support::{cloud::Cloud, old_server::OldServer, operator::Operator, waiting::until, world::client};
 
 /// Far more than a start that is refused takes.
 const REFUSED_WITHIN: Duration = Duration::from_secs(20);

@@ -6,12 +6,6 @@ use std::{
     path::Path,
 };
 
-use crate::support::{
-    command::{Ended, berth},
-    recorded::{self, explained, name, text},
-    waiting::{so, until},
-    world::{QUIET, World},
-};
 use berth_crds::{CommittedResource, Hypervisor, Knowledge, ProjectQuota, Reservation, generate};
 use kube::{
     Api,
@@ -19,6 +13,13 @@ use kube::{
 };
 use serde_json::{Value, json};
 use tokio::time::sleep;
+
+use crate::support::{
+    command::{Ended, berth},
+    recorded::{self, explained, name, text},
+    waiting::{so, until},
+    world::{QUIET, World},
+};
 
 /// Creates an object with its status, changed as often as it says.
 async fn store(world: &World, object: &Value) {

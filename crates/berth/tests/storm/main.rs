@@ -17,13 +17,15 @@ use std::{env, io::Write as _, ops::Range, time::Duration};
 use berth_control_plane::Part;
 use berth_crds::testing;
 use berth_testkit::Random;
+use futures::future::{join, join_all};
+use serde_json::json;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
 use blows::{Blow, Tally, VICTIMS};
 use chronicle::Chronicle;
-use futures::future::{join, join_all};
 use hands::Hands;
 use judge::{Judge, ONE_LOOK, Record};
 use load::{DISTRICTS, Load, Wishes};
-use serde_json::json;
 use support::{
     objects::{SLOT_GIB, host, patient, rejectable, slot_name},
     replicas::{Replicas, TWO},
@@ -31,7 +33,6 @@ use support::{
     waiting::{WITHIN, none, so},
     world::World,
 };
-use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// Rounds of kills and pauses. The variable ROUNDS says otherwise, and SEED where they begin.
 const ROUNDS: u64 = 3;

@@ -14,8 +14,6 @@ use tracing::{info, warn};
 
 mod trouble;
 
-use trouble::Trouble;
-
 use berth_telemetry::clock::Clock;
 
 use super::{
@@ -30,6 +28,7 @@ use crate::{
     connect::WRITE_DEADLINE,
     write::{self, Failure},
 };
+use trouble::Trouble;
 
 /// Who takes part in an election, and over which Lease.
 pub struct Candidate {

@@ -1,11 +1,11 @@
 //! Which changes request which keys: a mapping function for each watch, declared beside the reconciler. Mapping functions
 //! run only on the replica that leads.
 
+use berth_core::ClusterName;
 use futures::{Stream, StreamExt, stream::BoxStream};
 
 use super::{Key, Requests};
 use crate::{Change, Kind, Store};
-use berth_core::ClusterName;
 
 /// The watches of one controller, while they are declared.
 pub struct Watches<K: Key> {

@@ -3,7 +3,11 @@
 
 use std::{collections::BTreeSet, mem, sync::Arc};
 
-use super::{Change, Member, entries::Entries, entries::Report, report};
+use super::{
+    Change, Member,
+    entries::{Entries, Report},
+    report,
+};
 use crate::{Guarded, Kind, ObjectKey};
 
 impl<K: Kind> Member<K> {

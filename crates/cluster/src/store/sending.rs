@@ -4,7 +4,11 @@
 
 use std::{mem, sync::Arc};
 
-use super::{Change, Store, entries::Entries, entries::Ticket, report};
+use super::{
+    Change, Store,
+    entries::{Entries, Ticket},
+    report,
+};
 use crate::{Guarded, Kind, ObjectKey};
 
 /// A write that is under way.

@@ -16,9 +16,9 @@ mod view;
 
 use std::time::Duration;
 
+use berth_cluster::testing::lease::{Mark, Record, TIMING, Timing, WRITE_DEADLINE};
 use stateright::{Model, Property};
 
-use berth_cluster::testing::lease::{Mark, Record, TIMING, Timing, WRITE_DEADLINE};
 use replica::{Answer, Call, Progress, Replica};
 
 /// How much time passes at once.

@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::*;
@@ -7,7 +8,6 @@ use crate::{
     Inventory,
     provider::{Aggregate, Held},
 };
-use jiff::Timestamp;
 
 const LATER: Timestamp = Timestamp::constant(1000, 0);
 

@@ -3,8 +3,7 @@
 use berth_placement_model::Version;
 
 use super::{Lazy, integer};
-use crate::json::Json;
-use crate::schema::Schema;
+use crate::{json::Json, schema::Schema};
 
 fn list() -> Schema {
     Schema::array(Schema::uuid()).unique()

@@ -3,8 +3,10 @@
 use berth_placement_model::{ClassName, TraitName};
 
 use super::{Lazy, integer, text};
-use crate::json::Json;
-use crate::schema::{Pattern, Schema};
+use crate::{
+    json::Json,
+    schema::{Pattern, Schema},
+};
 
 /// The longest name of a class or trait.
 pub const LONGEST: usize = 255;

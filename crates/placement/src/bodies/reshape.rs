@@ -1,11 +1,15 @@
 //! The body of POST `/reshaper` (document 51 section 11).
 
-use berth_placement_model::command::{ConsumerWrite, NewInventories};
-use berth_placement_model::{Key, Version};
+use berth_placement_model::{
+    Key, Version,
+    command::{ConsumerWrite, NewInventories},
+};
 
 use super::{Lazy, allocations, inventories, last_of_each};
-use crate::json::Json;
-use crate::schema::{Pattern, Schema};
+use crate::{
+    json::Json,
+    schema::{Pattern, Schema},
+};
 
 fn schema_of(minor: u8) -> Schema {
     let version = Version::new(minor).unwrap_or(Version::NEWEST);

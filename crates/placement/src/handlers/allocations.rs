@@ -3,19 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use berth_placement_model::key::canonical;
-use berth_placement_model::{Command, Version};
+use berth_placement_model::{Command, Version, key::canonical};
 use serde::Serialize;
 
-use super::call::Call;
-use super::usages::UNKNOWN;
-use super::write;
-use crate::answer::{Age, Answer};
-use crate::api::Api;
-use crate::bodies::{allocations, reshape as reshape_body};
-use crate::ledger::ConsumerRecord;
-use crate::protocol::problem::Problem;
-use crate::shapes::Amounts;
+use super::{call::Call, usages::UNKNOWN, write};
+use crate::{
+    answer::{Age, Answer},
+    api::Api,
+    bodies::{allocations, reshape as reshape_body},
+    ledger::ConsumerRecord,
+    protocol::problem::Problem,
+    shapes::Amounts,
+};
 
 #[derive(Serialize)]
 struct OfConsumer {

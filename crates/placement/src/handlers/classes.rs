@@ -4,13 +4,17 @@ use axum::http::StatusCode;
 use berth_placement_model::{ClassName, Command, Outcome};
 use serde::Serialize;
 
-use super::call::{Call, agrees};
-use super::{model, write};
-use crate::answer::{Age, Answer};
-use crate::api::Api;
-use crate::bodies::names::{CLASS, body_with, class};
-use crate::protocol::problem::Problem;
-use crate::shapes;
+use super::{
+    call::{Call, agrees},
+    model, write,
+};
+use crate::{
+    answer::{Age, Answer},
+    api::Api,
+    bodies::names::{CLASS, body_with, class},
+    protocol::problem::Problem,
+    shapes,
+};
 
 /// From this version on PUT creates, before it renames.
 const CREATING: u8 = 7;

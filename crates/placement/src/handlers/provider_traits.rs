@@ -3,12 +3,13 @@
 use berth_placement_model::{Command, Model, ProviderState, TraitName};
 use serde::Serialize;
 
-use super::call::Call;
-use super::{again, model, no_provider, untold, write};
-use crate::answer::{Age, Answer};
-use crate::api::Api;
-use crate::bodies::names::{TRAITS, traits};
-use crate::protocol::problem::Problem;
+use super::{again, call::Call, model, no_provider, untold, write};
+use crate::{
+    answer::{Age, Answer},
+    api::Api,
+    bodies::names::{TRAITS, traits},
+    protocol::problem::Problem,
+};
 
 #[derive(Serialize)]
 struct Shape<'a> {

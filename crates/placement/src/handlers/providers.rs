@@ -2,20 +2,19 @@
 //! shown; the rules of trees and names are the model's.
 
 use axum::http::StatusCode;
-use berth_placement_model::command::Parent;
-use berth_placement_model::model::Provider;
-use berth_placement_model::{Command, Key, parse};
+use berth_placement_model::{Command, Key, command::Parent, model::Provider, parse};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::call::Call;
-use super::{known, model, no_provider, untold, write};
-use crate::answer::{Age, Answer};
-use crate::api::Api;
-use crate::bodies::providers::{creation, read, update as update_schema};
-use crate::ledger::Written;
-use crate::protocol::problem::Problem;
-use crate::shapes;
+use super::{call::Call, known, model, no_provider, untold, write};
+use crate::{
+    answer::{Age, Answer},
+    api::Api,
+    bodies::providers::{creation, read, update as update_schema},
+    ledger::Written,
+    protocol::problem::Problem,
+    shapes,
+};
 
 /// From this version on POST shows what it has created.
 const SHOWN: u8 = 20;

@@ -6,14 +6,15 @@ use berth_placement_model::ClassName;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::call::Call;
-use super::{again, provider};
-use crate::answer::{Age, Answer};
-use crate::api::Api;
-use crate::bodies::queries::{KINDS, all_together, usage_question, usages_schema};
-use crate::ledger::Usage;
-use crate::protocol::problem::Problem;
-use crate::shapes::Amounts;
+use super::{again, call::Call, provider};
+use crate::{
+    answer::{Age, Answer},
+    api::Api,
+    bodies::queries::{KINDS, all_together, usage_question, usages_schema},
+    ledger::Usage,
+    protocol::problem::Problem,
+    shapes::Amounts,
+};
 
 /// What consumers without a type are called.
 pub const UNKNOWN: &str = "unknown";

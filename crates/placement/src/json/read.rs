@@ -1,8 +1,10 @@
 //! Reads JSON. It decides how much of it is read: nesting is bounded by the parser (128), the number of values here.
 
-use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
-use std::fmt;
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    fmt,
+};
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 

@@ -15,9 +15,7 @@ use std::{sync::Arc, time::Duration};
 
 use berth_placement_model::{Command, Key, Model};
 use berth_telemetry::clock::Clock;
-use follow::{Asker, Follower, Position, WAITING};
 use futures::{FutureExt as _, future::BoxFuture};
-use pool::Pool;
 use sqlx::{Connection as _, Executor as _, Row as _};
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -29,6 +27,8 @@ use super::{
     Written, check,
     shelf::{self, Shelf},
 };
+use follow::{Asker, Follower, Position, WAITING};
+use pool::Pool;
 
 /// How old the last answer of the database may be for a process that is ready.
 const FRESH: Duration = Duration::from_secs(10);

@@ -33,15 +33,14 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-pub use backup::backup;
-pub use file::Place;
-use readers::Readers;
-use writer::{Job, Write, Writer};
-
 use super::{
     ConsumerRecord, Ledger, LedgerError, LedgerMetrics, Operated, ProviderAllocations, Trouble, Usage, UsageQuestion,
     Written, check, shelf::Shelf,
 };
+pub use backup::backup;
+pub use file::Place;
+use readers::Readers;
+use writer::{Job, Write, Writer};
 
 /// Writes that wait; more are told to come back.
 const WAITING: usize = 4096;

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::check::Check;
-use super::{parse::parse, rules};
+use super::{check::Check, parse::parse, rules};
 
 /// Why a policy file cannot be used.
 #[derive(Debug, Error)]

@@ -5,8 +5,10 @@ use std::collections::{HashSet, VecDeque};
 
 use berth_placement_model::key::canonical;
 
-use super::complaint::{Complaint, Fault};
-use super::{Others, Schema, Type};
+use super::{
+    Others, Schema, Type,
+    complaint::{Complaint, Fault},
+};
 use crate::json::{Json, quoted, text};
 
 /// Nothing, or what is wrong.

@@ -7,7 +7,13 @@ use std::{
     time::Duration,
 };
 
-use axum::{Json, Router, extract::State, http::StatusCode, response::IntoResponse, response::Response, routing::get};
+use axum::{
+    Json, Router,
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+    routing::get,
+};
 use berth_http::Component;
 use berth_placement_model::Model;
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};

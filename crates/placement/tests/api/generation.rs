@@ -2,8 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use berth_placement::api::Seeds;
-use berth_placement::{Api, GenerationOptions, Policies};
+use berth_placement::{Api, GenerationOptions, Policies, api::Seeds};
 
 use crate::support::{Server, uuid};
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::Router;
-use axum::body::{Body, to_bytes};
-use axum::http::{HeaderMap, Request};
-use berth_placement::protocol::authentication::NoAuth2;
-use berth_placement::{Api, Policies};
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    http::{HeaderMap, Request},
+};
+use berth_placement::{Api, Policies, protocol::authentication::NoAuth2};
 use serde_json::Value;
 use tower::ServiceExt as _;
 

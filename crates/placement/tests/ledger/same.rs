@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 
 use berth_placement::ledger::{ConsumerRecord, KindFilter, Trouble, Usage, UsageQuestion};
 use berth_placement_model::{ClassName, Key, ProviderId, command::NOBODY, memory::MemoryState};
-use proptest::{collection::vec, strategy::Strategy as _, strategy::ValueTree as _, test_runner::TestRunner};
+use proptest::{
+    collection::vec,
+    strategy::{Strategy as _, ValueTree as _},
+    test_runner::TestRunner,
+};
 
 use crate::{
     commands::{CONSUMERS, command, with_right_generation},

@@ -15,8 +15,8 @@ use berth_placement::ledger::{
     sqlite::{Place, SqliteLedger},
 };
 use berth_placement_model::{
-    ClassName, Command, Inventory, Key, Model, ProviderId, ProviderState, command::ConsumerGuard,
-    command::ConsumerWrite, command::ReservedRule,
+    ClassName, Command, Inventory, Key, Model, ProviderId, ProviderState,
+    command::{ConsumerGuard, ConsumerWrite, ReservedRule},
 };
 use berth_postgres::{Durability, Postgres};
 use berth_telemetry::{clock::Clock, metrics::Metrics};

@@ -4,7 +4,10 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use berth_cluster::{Malformed, ObjectKey, Partial, indexes::RESERVATION_BY_HOST};
-use berth_core::{Resources, host::ConditionStatus, host::Host};
+use berth_core::{
+    Resources,
+    host::{ConditionStatus, Host},
+};
 use berth_crds::{Reservation, conditions::READY};
 use berth_scheduler::{Held, HostReport};
 

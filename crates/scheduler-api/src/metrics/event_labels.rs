@@ -1,8 +1,7 @@
 //! The labels of step events. It decides which of an event's labels are kept, and bounds those whose values come from
 //! objects that anybody may have written.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use berth_scheduler::StepEvent;
 use parking_lot::Mutex;

@@ -1,7 +1,6 @@
 //! What is counted about one run: its hosts, its time, its steps (document 60 section 11).
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use berth_scheduler::{Answer, BuiltIn, Scheduler as _, StepEvent, StepTrace};
 use berth_telemetry::metrics::{Metrics, MetricsError};

@@ -1,9 +1,10 @@
 //! The body of a request. It decides when a body is too large or too slow, and holds no more of it than there is room
 //! for; what is in it is read by `wire`.
 
-use axum::body::{Body, Bytes};
-use axum::http::HeaderMap;
-use axum::http::header::CONTENT_LENGTH;
+use axum::{
+    body::{Body, Bytes},
+    http::{HeaderMap, header::CONTENT_LENGTH},
+};
 use futures::StreamExt as _;
 use tokio::time::timeout;
 

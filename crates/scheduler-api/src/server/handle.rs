@@ -1,18 +1,21 @@
 //! The way of one request: in which order it is checked (document 60 section 2.5, U6, U24), who decides on it (U2), and
 //! how long that may take.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Method, StatusCode};
-use axum::response::Response;
+use axum::{
+    body::{Body, Bytes},
+    extract::{Request, State},
+    http::{HeaderMap, Method, StatusCode},
+    response::Response,
+};
 use tokio::time::{Instant, timeout_at};
 
 use super::{Api, DEADLINE_MS, FORWARDED, body, refusal::Refusal, run, showing};
-use crate::wire::{self, Incoming};
-use crate::{Backend, Role};
+use crate::{
+    Backend, Role,
+    wire::{self, Incoming},
+};
 
 /// From this size on a body is read beside the runtime: 32 MiB take a tenth of a second, in which nothing else of this
 /// process, the renewal of its lease included, should have to wait.

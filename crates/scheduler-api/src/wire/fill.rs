@@ -201,7 +201,7 @@ macro_rules! members {
                 mut object: A,
                 trail: &$crate::wire::fill::Trail,
             ) -> Result<(), A::Error> {
-                use $crate::wire::fill::{Among, Reading};
+                use crate::wire::fill::{Among, Reading};
                 while let Some(name) = object.next_key_seed(Among(&[$($name),+]))? {
                     match name {
                         $(Some($name) => {

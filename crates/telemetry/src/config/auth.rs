@@ -1,7 +1,6 @@
 //! `auth`: who may call the HTTP APIs (decisions D9, U25).
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use super::section::{Section, Zero};
 

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use super::GENERAL_PURPOSE_PIPELINE;
-use super::duration;
-use super::section::{Section, Zero};
+use super::{
+    GENERAL_PURPOSE_PIPELINE, duration,
+    section::{Section, Zero},
+};
 
 /// Settings of the capacity controller, all on the top level.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,11 +1,12 @@
 //! `committedResourceAPI`: the LIQUID API (document 11 section 5.5).
 
-use std::collections::BTreeSet;
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
-use super::duration;
-use super::flavor_group_resources::FlavorGroups;
-use super::section::{Section, Zero};
+use super::{
+    duration,
+    flavor_group_resources::FlavorGroups,
+    section::{Section, Zero},
+};
 
 /// Settings of the LIQUID API.
 #[derive(Debug, Clone, PartialEq, Eq)]

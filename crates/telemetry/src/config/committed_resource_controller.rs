@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use super::duration;
-use super::section::{Section, Zero};
+use super::{
+    duration,
+    section::{Section, Zero},
+};
 
 const RETRY: &str = "First delay before a commitment is tried again; it doubles, to at most 64 times this.";
 const LONGEST: &str = "Longest delay before a commitment is tried again.";

@@ -1,10 +1,8 @@
 //! Keys that several components share (document 11 section 5.1): names, labels, credentials, the scheduler's address.
 
-use std::collections::BTreeMap;
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
-use super::section::Section;
-use super::value;
+use super::{section::Section, value};
 
 const LEASE: &str = "Name of the Lease that replicas compete for when `--leader-elect` is set.";
 const LABELS: &str = "Labels that every exported metric carries. They must not be labels that a metric has already.";

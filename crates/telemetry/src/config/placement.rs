@@ -3,8 +3,7 @@
 
 use std::path::PathBuf;
 
-use super::auth::AuthMode;
-use super::section::Section;
+use super::{auth::AuthMode, section::Section};
 
 /// Settings of `berth placement`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! The quota controller (document 11 section 5.8).
 
-use std::collections::BTreeSet;
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use super::section::{Section, Zero};
 

@@ -1,13 +1,14 @@
 //! `committedResourceReservationController`: placing slots on hosts, watching allocations, oversubscription (document
 //! 11 section 5.2).
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use super::common::{SchedulerUrl, SecretRef};
-use super::duration;
-use super::section::{Section, Zero};
-use super::token::Token;
+use super::{
+    common::{SchedulerUrl, SecretRef},
+    duration,
+    section::{Section, Zero},
+    token::Token,
+};
 
 const ACTIVE: &str = "When a ready slot is looked at again.";
 const RETRY: &str = "When a slot that could not be placed is tried again.";

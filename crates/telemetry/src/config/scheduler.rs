@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
-use super::section::{Section, Zero};
-use super::token::Token;
+use super::{
+    section::{Section, Zero},
+    token::Token,
+};
 
 const MIB_32: i64 = 32 * 1024 * 1024;
 

@@ -3,17 +3,21 @@
 //! what is in effect; what was never asked for is reported as unknown. Which keys there are is decided by the files of the
 //! objects.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::mem;
-use std::ops::RangeInclusive;
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem,
+    ops::RangeInclusive,
+    time::Duration,
+};
 
 use serde_json::{Map, Value};
 
-use super::duration;
-use super::finding::{Finding, Findings, KeyDoc, Severity};
-use super::token::Token;
-use super::value;
+use super::{
+    duration,
+    finding::{Finding, Findings, KeyDoc, Severity},
+    token::Token,
+    value,
+};
 
 /// Stands for what is secret, also where a text is wanted, so that the whole is still a configuration.
 const MASK: &str = "********";

@@ -1,8 +1,7 @@
 //! A shared secret of the configuration. It decides what can be one, and that it is never shown and compared in the same
 //! time whatever it is compared with; who has to show it is decided by the servers.
 
-use std::fmt;
-use std::hint::black_box;
+use std::{fmt, hint::black_box};
 
 use serde_json::Value;
 

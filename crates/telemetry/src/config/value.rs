@@ -2,14 +2,11 @@
 //! list, and what to say about anything else: each function returns the value, or the rest of a sentence that begins
 //! with what was found.
 
-use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
-use std::time::Duration;
+use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
 
 use serde_json::Value;
 
-use super::duration;
-use super::section::Zero;
+use super::{duration, section::Zero};
 
 /// Longer values are not repeated in messages.
 const SHOWN_CHARACTERS: usize = 60;

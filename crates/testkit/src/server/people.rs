@@ -1,8 +1,9 @@
 //! Other people at the same server: their writes are neither logged nor disturbed.
 
+use std::sync::Arc;
+
 use berth_cluster::Kind;
 use serde_json::Value;
-use std::sync::Arc;
 
 use super::Server;
 use crate::{

@@ -15,8 +15,9 @@ mod writes;
 
 use std::{collections::BTreeSet, io::Write as _, panic::AssertUnwindSafe};
 
-use context::Context;
 use futures::{FutureExt, future::LocalBoxFuture};
+
+use context::Context;
 use servers::{Double, Real, Special};
 
 /// One thing that an API server does.

@@ -1,6 +1,9 @@
 //! Which file of a crate takes names from which other file, read from the tokens of its sources.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    slice,
+};
 
 use super::tokens::{Token, tokens};
 
@@ -32,11 +35,13 @@ impl Modules {
     pub fn read(texts: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut sources: BTreeMap<Module, Source> =
             texts.into_iter().map(|(path, text)| (module_of(&path), read_source(&tokens(&text)))).collect();
-        let tests: Vec<Module> = sources
+        let test_modules: Vec<Module> = sources
             .iter()
-            .flat_map(|(module, source)| source.tests.iter().map(|test| [module.as_slice(), &[test.clone()]].concat()))
+            .flat_map(|(module, source)| {
+                source.tests.iter().map(|test| [module.as_slice(), slice::from_ref(test)].concat())
+            })
             .collect();
-        sources.retain(|module, _| !tests.iter().any(|test| module.starts_with(test)));
+        sources.retain(|module, _| !test_modules.iter().any(|test| module.starts_with(test)));
         Self(sources)
     }
 
@@ -133,7 +138,7 @@ fn read_source(tokens: &[Token]) -> Source {
         if is_test_attribute(rest) {
             let item = item_after_attributes(rest);
             if let Some(place) = item.iter().position(|token| *token == "mod") {
-                source.tests.extend(item.get(place + 1).map(|name| name.to_string()));
+                source.tests.extend(item.get(place + 1).map(ToString::to_string));
             }
             at += rest.len() - after(item).len();
         } else if rest[0] == "use" && at.checked_sub(1).is_none_or(|before| tokens[before] != "impl") {

@@ -4,8 +4,10 @@
 pub mod imports;
 pub mod tokens;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use cargo_metadata::{Metadata, MetadataCommand};
 
@@ -32,6 +34,12 @@ pub fn files(folder: &str) -> Vec<PathBuf> {
     collect(&root().join(folder), &mut found);
     let root = root();
     found.iter().map(|path| path.strip_prefix(&root).unwrap().to_owned()).collect()
+}
+
+/// The Rust sources below a folder of the workspace.
+pub fn rust_sources(folder: &str) -> Vec<String> {
+    let is_rust = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "rs");
+    files(folder).into_iter().filter(is_rust).map(|path| path.to_str().unwrap().to_owned()).collect()
 }
 
 fn collect(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -1,9 +1,8 @@
-use berth_cluster::{ReadError, Refused, Untried};
+use berth_cluster::{Fault, ReadError, Refused, Tried, Untried};
 use berth_core::ClusterName;
 use insta::assert_snapshot;
 
 use super::*;
-use berth_cluster::{Fault, Tried};
 
 fn checked(kind: &str, plural: &'static str, tried: Tried) -> Checked {
     Checked { cluster: "home".to_owned(), kind: kind.to_owned(), plural, tried: Ok(tried), in_force: Ok(true) }

@@ -1,7 +1,6 @@
 //! Whatever is sent, nothing is answered with a status that blames the server, and nothing panics.
 
-use axum::body::Body;
-use axum::http::Request;
+use axum::{body::Body, http::Request};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -1,14 +1,13 @@
 //! A small process around the endpoint: hosts, roles, a leader elsewhere.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use axum::body::{Body, Bytes, to_bytes};
-use axum::http::{HeaderMap, Request, StatusCode};
-use axum::response::Response;
-use berth_core::testing::host;
-use berth_core::{Bytes as Memory, Cores, Resources};
+use axum::{
+    body::{Body, Bytes, to_bytes},
+    http::{HeaderMap, Request, StatusCode},
+    response::Response,
+};
+use berth_core::{Bytes as Memory, Cores, Resources, testing::host};
 use berth_scheduler::{AnswerSettings, BuiltIn, Param, PipelineSpec, Settings, StepSpec, TieBreak};
 use berth_telemetry::{config::Token, metrics::Metrics};
 use futures::future::BoxFuture;
@@ -17,9 +16,11 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
-use crate::metrics::ApiMetrics;
-use crate::server::{Api, ApiLimits, Forwarder, PATH, Surroundings, router};
-use crate::{Backend, GuestLookup, Outcome, Role};
+use crate::{
+    Backend, GuestLookup, Outcome, Role,
+    metrics::ApiMetrics,
+    server::{Api, ApiLimits, Forwarder, PATH, Surroundings, router},
+};
 
 /// The rest of the process.
 pub(super) struct Process {

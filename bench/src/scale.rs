@@ -6,14 +6,13 @@ mod served;
 
 use std::time::Duration;
 
-use served::Served;
-
 use crate::{
     Size,
     error::Error,
     pairs::median,
     table::{Goal, Row, WRITES_PER_COMMITMENT, WRITES_PER_SLOT},
 };
+use served::Served;
 
 /// How many times the smallest figure per slot the largest one may be.
 const TIMES: f64 = 1.2;

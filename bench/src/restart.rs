@@ -6,7 +6,6 @@ mod moments;
 
 use berth_crds::names;
 use jiff::Timestamp;
-use moments::{first_slot, lease_taken};
 
 use crate::{
     Size, cloud,
@@ -19,6 +18,7 @@ use crate::{
     requests::Requests,
     table::{Goal, Row, WRITES_PER_COMMITMENT, WRITES_PER_SLOT},
 };
+use moments::{first_slot, lease_taken};
 
 const ELECT: &[&str] = &["--leader-elect"];
 /// Of the commitment that comes at the wrong moment.
