@@ -4,9 +4,9 @@ use berth_crds::{CommitmentState, CommittedResource, CommittedResourceSpec, Cond
 
 use crate::{
     Key, Law, Snapshot, Violation,
-    always::{has_finalizer, is_ours, on_its_way_out, orphaned},
     cores::idle,
     frozen::is_annotated,
+    slots::{has_finalizer, is_ours, on_its_way_out, orphaned, slot_is_ready},
     snapshot::{commitment_of, in_force_on, says_duplicate},
 };
 
@@ -161,10 +161,6 @@ fn not_in_force(key: &Key, slot: &Reservation) -> Option<Violation> {
     let text =
         || format!("its commitment is Accepted, but its target is {target:?}, it is in force on {host:?}{not_ready}");
     broken.then(|| Violation::new(Law::SlotNotInForce, key, text()))
-}
-
-pub(crate) fn slot_is_ready(slot: &Reservation) -> bool {
-    slot.status.as_ref().is_some_and(|status| conditions::is_ready(&status.conditions))
 }
 
 fn ready(commitment: &CommittedResource) -> Option<&Condition> {

@@ -3,14 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use berth_crds::{
-    CommitmentState, CommittedResource, CommittedResourceSpec, ResourceType, Time, conditions, resources,
-};
+use berth_crds::{CommitmentState, CommittedResource, Time, conditions, resources};
 
 use crate::{
-    Key, Law, Outside, Snapshot, Violation,
+    Key, Law, Snapshot, Violation,
     amounts::{amount, offered},
-    snapshot::Place,
+    snapshot::{Place, accepted_cores, place},
 };
 
 /// The cores of a place.
@@ -61,10 +59,10 @@ pub(crate) fn sheet(snapshot: &Snapshot, place: &Place) -> Sheet {
 }
 
 /// More is accepted than there is.
-pub(crate) fn oversold(snapshot: &Snapshot, outside: &Outside, place: &Place) -> Option<Violation> {
+pub(crate) fn oversold(snapshot: &Snapshot, allowed: i128, place: &Place) -> Option<Violation> {
     let (key, total) = total(snapshot, place)?;
     let sheet = sheet(snapshot, place);
-    let (short, held, allowed) = (sheet.short(), sheet.held(), outside.allowed_cores(place));
+    let (short, held) = (sheet.short(), sheet.held());
     let text = || {
         format!("{short} cores too many are accepted: it has {total}, commitments hold {held}, others took {allowed}")
     };
@@ -86,17 +84,6 @@ pub(crate) fn idle(snapshot: &Snapshot, key: &Key, object: &CommittedResource) -
     let (wanted, left) = (amount(&object.spec.amount), others.total? - others.held());
     let text = || format!("it waits for {wanted} cores, and {left} are left");
     (wanted <= left).then(|| Violation::new(Law::CoresIdle, key, text()))
-}
-
-/// The spec with which an object was accepted, when that is one of cores.
-pub(crate) fn accepted_cores(object: &CommittedResource) -> Option<&CommittedResourceSpec> {
-    let accepted = object.status.as_ref()?.accepted_spec.as_ref()?;
-    (accepted.resource_type == ResourceType::Cores).then_some(accepted)
-}
-
-/// Where a spec of cores belongs.
-pub(crate) fn place(spec: &CommittedResourceSpec) -> Place {
-    (spec.flavor_group_name.clone(), spec.availability_zone.clone())
 }
 
 fn total<'a>(snapshot: &'a Snapshot, place: &Place) -> Option<(&'a Key, i128)> {

@@ -20,6 +20,7 @@ mod outside;
 mod overdue;
 mod promises;
 mod room;
+mod slots;
 mod snapshot;
 mod wish;
 

@@ -10,9 +10,9 @@ mod cores;
 
 use crate::{
     Key, Law, Snapshot, Touched, Violation,
-    always::{always_touched, stands},
     amounts::RESOURCES,
     room::{Room, room},
+    slots::stands,
     snapshot::Place,
 };
 
@@ -71,9 +71,8 @@ impl Outside {
         self.excused.retain(|(law, object)| stands(snapshot, *law, object));
     }
 
-    /// All that is broken where this change was is the doing of others: to be called after a change of a slot, of a
-    /// finalizer or of whatever else is ours that a person made, instead of [`Outside::learn`].
-    pub fn excuse(&mut self, snapshot: &Snapshot, touched: &Touched) {
+    /// What a person changed, besides what is broken by it.
+    pub(crate) fn learn_by_hand(&mut self, snapshot: &Snapshot, touched: &Touched) {
         for name in &touched.hosts {
             if self.late {
                 self.learn_of_hand(snapshot, name);
@@ -82,8 +81,11 @@ impl Outside {
             }
         }
         self.learn_all(snapshot, touched, true);
-        let broken = always_touched(snapshot, self, touched);
-        self.excused.extend(broken.into_iter().map(|violation| (violation.law, violation.object)));
+    }
+
+    /// These violations are the doing of others.
+    pub(crate) fn excuse_all(&mut self, violations: Vec<Violation>) {
+        self.excused.extend(violations.into_iter().map(|violation| (violation.law, violation.object)));
     }
 
     /// Whether somebody else broke this law here.

@@ -11,7 +11,7 @@ use berth_crds::{Reservation, conditions::safety};
 
 use crate::{
     Frozen, Key, Law, Snapshot, Touched, Violation,
-    always::{is_ours, on_its_way_out, orphaned},
+    slots::{is_ours, on_its_way_out, orphaned},
 };
 
 /// Watches over one of the two laws. Right after every change when [`Overdue::learn`] is told of every change, and of

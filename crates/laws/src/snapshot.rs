@@ -7,13 +7,13 @@ use std::{
 };
 
 use berth_core::ClusterName;
-use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Reservation, ReservationType, conditions, names};
+use berth_crds::{
+    CommittedResource, CommittedResourceSpec, FlavorGroupCapacity, Hypervisor, Reservation, ReservationType,
+    ResourceType, conditions, names,
+};
 use kube::ResourceExt;
 
-use crate::{
-    Key,
-    cores::{accepted_cores, place},
-};
+use crate::Key;
 
 mod index;
 
@@ -21,6 +21,17 @@ use index::Index;
 
 /// A flavor group in a zone.
 pub(crate) type Place = (String, String);
+
+/// Where a spec of cores belongs.
+pub(crate) fn place(spec: &CommittedResourceSpec) -> Place {
+    (spec.flavor_group_name.clone(), spec.availability_zone.clone())
+}
+
+/// The spec with which an object was accepted, when that is one of cores.
+pub(crate) fn accepted_cores(object: &CommittedResource) -> Option<&CommittedResourceSpec> {
+    let accepted = object.status.as_ref()?.accepted_spec.as_ref()?;
+    (accepted.resource_type == ResourceType::Cores).then_some(accepted)
+}
 
 /// All objects of an instant, each shared with whoever holds it. To put or to remove one costs O(log n), so a snapshot
 /// can follow a log of writes.

@@ -7,8 +7,8 @@ use berth_crds::{
 
 use crate::{
     Key, Snapshot,
-    always::on_its_way_out,
     amounts::{memory_of, used},
+    slots::on_its_way_out,
     snapshot::commitment_of,
 };
 

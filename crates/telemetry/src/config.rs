@@ -56,9 +56,6 @@ pub use usage_reconciler::UsageReconciler;
 use crate::error::TelemetryError;
 use section::{Report, Section};
 
-/// The pipeline that most defaults name.
-pub const GENERAL_PURPOSE_PIPELINE: &str = "kvm-general-purpose-load-balancing";
-
 /// Everything that can be configured. [`Default`] is an operator about which nothing was said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configuration {

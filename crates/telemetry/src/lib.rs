@@ -7,6 +7,7 @@ pub mod config;
 pub mod error;
 pub mod ids;
 pub mod logs;
+mod metric;
 pub mod metrics;
 pub mod shutdown;
 pub mod verbosity;

@@ -2,11 +2,12 @@
 //! and which are shown, from the flags and the variable of document 11 sections 3.1 and 3.3; what is said is decided
 //! where it happens.
 
-use std::{fmt, io::IsTerminal as _, str::FromStr};
+use std::{io::IsTerminal as _, str::FromStr};
 
 use tracing::Subscriber;
 use tracing_subscriber::fmt::MakeWriter;
 
+pub use crate::verbosity::Level;
 use crate::{
     error::TelemetryError,
     verbosity::{Shown, Verbosity},
@@ -31,72 +32,6 @@ impl FromStr for Format {
             "json" => Ok(Self::Json),
             _ => Err(TelemetryError::LogFormat { found: text.to_owned() }),
         }
-    }
-}
-
-/// The least important lines that are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Somebody must look.
-    Error,
-    /// Something is not as it should be; the process copes.
-    Warn,
-    /// What happened, once per change.
-    Info,
-    /// Why it happened.
-    Debug,
-    /// Everything, libraries included.
-    Trace,
-}
-
-impl Level {
-    /// Reads the value of `--zap-log-level`: a name, or a number of which a higher one shows more.
-    pub fn from_flag(text: &str) -> Result<Self, TelemetryError> {
-        match text.to_ascii_lowercase().as_str() {
-            "error" | "dpanic" | "panic" | "fatal" => Ok(Self::Error),
-            "warn" | "warning" => Ok(Self::Warn),
-            "info" => Ok(Self::Info),
-            "debug" => Ok(Self::Debug),
-            "trace" => Ok(Self::Trace),
-            number => match number.parse::<u8>() {
-                Ok(1) => Ok(Self::Debug),
-                Ok(2..) => Ok(Self::Trace),
-                _ => Err(TelemetryError::LogLevel { found: text.to_owned() }),
-            },
-        }
-    }
-
-    /// Reads the variable `LOG_LEVEL`. Unlike the flag, an unknown value is no error (document 11 section 3.3).
-    pub fn from_variable(text: &str) -> Option<Self> {
-        Self::from_flag(text).ok().filter(|_| !text.starts_with(|c: char| c.is_ascii_digit()))
-    }
-
-    /// What to show of which library. At `debug` our own reasons are wanted, not each frame of a connection. The
-    /// Kubernetes client logs each failed request as an error and wraps each look in a span of its own: what we make
-    /// of a failure is logged where it is handled, and our span names the object.
-    pub(crate) fn directives(self) -> &'static str {
-        match self {
-            Self::Error => "error,kube_client=off",
-            Self::Warn => "warn,kube_client=off,kube_runtime::watcher=off",
-            Self::Info => "info,kube_client=off,kube_runtime=warn,kube_runtime::watcher=off",
-            Self::Debug => {
-                "debug,hyper=info,hyper_util=info,h2=info,rustls=info,tower=info,sqlx=info,kube_client=off,kube_runtime=warn,\
-                 kube_runtime::watcher=off"
-            }
-            Self::Trace => "trace",
-        }
-    }
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Error => "error",
-            Self::Warn => "warn",
-            Self::Info => "info",
-            Self::Debug => "debug",
-            Self::Trace => "trace",
-        })
     }
 }
 

@@ -6,13 +6,79 @@ use std::{fmt, sync::Arc};
 use parking_lot::Mutex;
 use tracing_subscriber::EnvFilter;
 
-use crate::{error::TelemetryError, logs::Level};
+use crate::error::TelemetryError;
 
 /// The word for what was shown at the start.
 pub const RESET: &str = "reset";
 
 /// Puts a filter in place of the one in use; false when there is nobody any more who logs.
 type Reload = dyn Fn(EnvFilter) -> bool + Send + Sync;
+
+/// The least important lines that are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Somebody must look.
+    Error,
+    /// Something is not as it should be; the process copes.
+    Warn,
+    /// What happened, once per change.
+    Info,
+    /// Why it happened.
+    Debug,
+    /// Everything, libraries included.
+    Trace,
+}
+
+impl Level {
+    /// Reads the value of `--zap-log-level`: a name, or a number of which a higher one shows more.
+    pub fn from_flag(text: &str) -> Result<Self, TelemetryError> {
+        match text.to_ascii_lowercase().as_str() {
+            "error" | "dpanic" | "panic" | "fatal" => Ok(Self::Error),
+            "warn" | "warning" => Ok(Self::Warn),
+            "info" => Ok(Self::Info),
+            "debug" => Ok(Self::Debug),
+            "trace" => Ok(Self::Trace),
+            number => match number.parse::<u8>() {
+                Ok(1) => Ok(Self::Debug),
+                Ok(2..) => Ok(Self::Trace),
+                _ => Err(TelemetryError::LogLevel { found: text.to_owned() }),
+            },
+        }
+    }
+
+    /// Reads the variable `LOG_LEVEL`. Unlike the flag, an unknown value is no error (document 11 section 3.3).
+    pub fn from_variable(text: &str) -> Option<Self> {
+        Self::from_flag(text).ok().filter(|_| !text.starts_with(|c: char| c.is_ascii_digit()))
+    }
+
+    /// What to show of which library. At `debug` our own reasons are wanted, not each frame of a connection. The
+    /// Kubernetes client logs each failed request as an error and wraps each look in a span of its own: what we make
+    /// of a failure is logged where it is handled, and our span names the object.
+    pub(crate) fn directives(self) -> &'static str {
+        match self {
+            Self::Error => "error,kube_client=off",
+            Self::Warn => "warn,kube_client=off,kube_runtime::watcher=off",
+            Self::Info => "info,kube_client=off,kube_runtime=warn,kube_runtime::watcher=off",
+            Self::Debug => {
+                "debug,hyper=info,hyper_util=info,h2=info,rustls=info,tower=info,sqlx=info,kube_client=off,kube_runtime=warn,\
+                 kube_runtime::watcher=off"
+            }
+            Self::Trace => "trace",
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        })
+    }
+}
 
 /// Shows and changes what is logged. Clones are about the same log.
 #[derive(Clone)]

@@ -3,7 +3,7 @@
 use berth_crds::{CommittedResourceSpec, Reservation, labels};
 use kube::ResourceExt;
 
-use crate::{Key, Law, Violation, always::is_ours};
+use crate::{Key, Law, Violation, slots::is_ours};
 
 /// A slot that does not say of whom and what its commitment is.
 pub(super) fn misattributed(key: &Key, slot: &Reservation, spec: &CommittedResourceSpec) -> Option<Violation> {

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use berth_crds::Reservation;
 
-use super::slot_is_ready;
 use crate::{
     Key, Law, Snapshot, Violation,
     frozen::is_annotated,
+    slots::slot_is_ready,
     snapshot::{commitment_of, confirmed, in_force_on},
 };
 

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use super::{
-    GENERAL_PURPOSE_PIPELINE, duration,
+    duration,
     section::{Section, Zero},
 };
+
+/// The pipeline that most defaults name.
+const GENERAL_PURPOSE_PIPELINE: &str = "kvm-general-purpose-load-balancing";
 
 /// Settings of the capacity controller, all on the top level.
 #[derive(Debug, Clone, PartialEq, Eq)]

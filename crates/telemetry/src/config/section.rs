@@ -12,6 +12,7 @@ use std::{
 
 use serde_json::{Map, Value};
 
+pub(super) use super::value::Zero;
 use super::{
     duration,
     finding::{Finding, Findings, KeyDoc, Severity},
@@ -21,17 +22,6 @@ use super::{
 
 /// Stands for what is secret, also where a text is wanted, so that the whole is still a configuration.
 const MASK: &str = "********";
-
-/// What a duration of 0 says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Zero {
-    /// Switches the thing off.
-    Off,
-    /// The same as an absent key.
-    Default,
-    /// Nothing sensible: an error.
-    Invalid,
-}
 
 /// Everything that comes out of reading besides the values.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
 
 use serde_json::Value;
 
-use super::{duration, section::Zero};
+use super::duration;
 
 /// Longer values are not repeated in messages.
 const SHOWN_CHARACTERS: usize = 60;
@@ -80,6 +80,17 @@ fn whole(found: &Value) -> Option<i64> {
     #[expect(clippy::cast_possible_truncation, reason = "the number is whole and within 2^53")]
     let from_float = |number: f64| (number.fract() == 0.0 && number.abs() <= EXACT).then_some(number as i64);
     found.as_i64().or_else(|| found.as_f64().filter(|_| !found.is_u64()).and_then(from_float))
+}
+
+/// What a duration of 0 says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Zero {
+    /// Switches the thing off.
+    Off,
+    /// The same as an absent key.
+    Default,
+    /// Nothing sensible: an error.
+    Invalid,
 }
 
 pub(super) fn duration(found: &Value, zero: Zero, default: Duration) -> Result<Duration, String> {
