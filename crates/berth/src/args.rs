@@ -1,21 +1,20 @@
 //! The command line (document 11 sections 3.1 and 3.2, decision U26). Flags are those of the reference's manager, so
 //! that its charts work; those that have no meaning here are accepted and ignored.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::ffi::OsString;
 
-use berth_telemetry::logs::{Format, Level};
 use clap::{Args, Parser, Subcommand};
 
 mod checks;
+mod flags;
 mod people;
 mod placement;
 
 pub use checks::{
     ConfigArguments, ConfigCommand, CrdsArguments, CrdsCheckArguments, CrdsCommand, LogLevelArguments, RbacArguments,
 };
-pub use people::{
-    CommitmentArguments, Explain, HostArguments, Output, RequestSource, ScheduleArguments, SlotArguments,
-};
+pub use flags::{ClusterArguments, LogArguments, Output};
+pub use people::{CommitmentArguments, Explain, HostArguments, RequestSource, ScheduleArguments, SlotArguments};
 pub use placement::{GenerationStrategy, PlacementArguments, PlacementAuth, PlacementCommand};
 
 /// Keeps a berth free for every commitment: turns committed resources into reservation slots on hypervisors.
@@ -84,40 +83,6 @@ pub struct OperatorArguments {
     pub ignored: IgnoredArguments,
 }
 
-/// Flags that say which clusters are meant, the same for everybody who goes there.
-#[derive(Debug, Args)]
-pub struct ClusterArguments {
-    /// Kubeconfig file; without it KUBECONFIG, ~/.kube/config or the service account of the pod.
-    #[arg(long, value_name = "FILE")]
-    pub kubeconfig: Option<PathBuf>,
-    /// Configuration file. Without the flag the default path is used if it exists.
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// File with the secret part of the configuration, merged over it.
-    #[arg(long, value_name = "FILE")]
-    pub secrets: Option<PathBuf>,
-    /// Refuse unknown configuration keys and names instead of warning.
-    #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
-    pub strict_config: bool,
-}
-
-/// Flags about logs.
-#[derive(Debug, Args)]
-pub struct LogArguments {
-    /// `human` or `json`; without it lines for people at a terminal, JSON elsewhere.
-    #[arg(long, value_name = "FORMAT")]
-    pub log_format: Option<Format>,
-    /// error, warn, info, debug, trace, or a number of which a higher one shows more.
-    #[arg(long, value_name = "LEVEL", value_parser = Level::from_flag)]
-    pub zap_log_level: Option<Level>,
-    /// `console` or `json`, as --log-format.
-    #[arg(long, value_name = "FORMAT")]
-    pub zap_encoder: Option<Format>,
-    /// Lines for people, down to debug.
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    pub zap_devel: Option<bool>,
-}
-
 /// Accepted for the sake of existing charts; no effect.
 #[derive(Debug, Args)]
 pub struct IgnoredArguments {
@@ -171,6 +136,7 @@ fn with_command(mut all: Vec<OsString>) -> Vec<OsString> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use berth_telemetry::logs::Level;
     use clap::CommandFactory;
 
     use super::*;

@@ -11,6 +11,7 @@ mod metrics;
 mod nova;
 mod relief;
 mod rights;
+mod sources;
 mod upkeep;
 
 pub use controllers::{Controllers, Environment};

@@ -54,12 +54,3 @@ pub fn run(arguments: Arguments) -> Result<(), Error> {
         }
     }
 }
-
-/// `no hosts`, `1 host`, `2 hosts`.
-fn counted(count: usize, what: &str) -> String {
-    match count {
-        0 => format!("no {what}s"),
-        1 => format!("1 {what}"),
-        _ => format!("{count} {what}s"),
-    }
-}

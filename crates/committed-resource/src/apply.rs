@@ -7,7 +7,7 @@ use std::sync::Arc;
 use berth_cluster::{
     Freezer, Guard, ObjectKey, Whole, WriteError, Writer, Written, indexes::RESERVATION_BY_COMMITMENT,
 };
-use berth_core::{HostName, SlotName, planner};
+use berth_core::{HostName, SlotKey, SlotName, planner};
 use berth_crds::{CommittedResource, Reservation, labels};
 use berth_scheduler::Scheduler;
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
@@ -132,7 +132,7 @@ impl<S: Scheduler> Apply<'_, S> {
     /// A write of unknown outcome may have taken room: the scheduler must keep it until the object was looked up.
     fn noting_doubt<T>(&self, key: &ObjectKey, written: Result<T, WriteError>) -> Result<T, Error> {
         if let Err(WriteError::Unknown { .. }) = &written {
-            self.scheduler.in_doubt(&crate::slot_key(key));
+            self.scheduler.in_doubt(&SlotKey::from(key));
         }
         Ok(written?)
     }

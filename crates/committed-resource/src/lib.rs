@@ -23,9 +23,6 @@ mod served;
 mod status;
 mod watches;
 
-use berth_cluster::ObjectKey;
-use berth_core::SlotKey;
-
 pub use cores::{Capacity, CoresBook};
 pub use error::Error;
 pub use facts::{Facts, Holding, Ready, Served, Site, Taken};
@@ -37,7 +34,3 @@ pub use pace::Paced;
 pub use plan::{Course, Decided, Finalizer, Leave, Limits, Placing, Plan, decide, plan};
 pub use reconcile::{CommittedResourceController, Context, Settings};
 pub use status::{Delays, Report, Says, report, status};
-
-fn slot_key(key: &ObjectKey) -> SlotKey {
-    SlotKey::new(key.cluster.clone(), &*key.name)
-}

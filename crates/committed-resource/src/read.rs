@@ -31,7 +31,6 @@ use crate::{
     hindrance::UnreadableHost,
     ledger::Place,
     served::{belongs_to, has_finalizer, same_uuid, served_instead},
-    slot_key,
 };
 
 /// Where facts come from.
@@ -106,7 +105,7 @@ impl<S: Scheduler> Reader<'_, S> {
 
     fn slot(&self, entry: &Entry<Reservation>, neighbour: Option<&Slot>) -> Slot {
         let mut slot = facts::slot_beside(&entry.object, neighbour);
-        slot.waiting = slot.target_host.is_none() && self.scheduler.waiting(&slot_key(&entry.key)).is_some();
+        slot.waiting = slot.target_host.is_none() && self.scheduler.waiting(&SlotKey::from(&entry.key)).is_some();
         slot
     }
 

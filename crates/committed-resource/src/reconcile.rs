@@ -6,6 +6,7 @@ use berth_cluster::{
     Action, Asker, Brake, Event, EventKind, Events, FlavorGroupsCache, Freezer, ObjectKey, Reconciler, Right, Routes,
     Store, Verb, Watches, Writer, Written,
 };
+use berth_core::SlotKey;
 use berth_crds::{
     CommittedResource, Hypervisor, Pipeline, Reservation,
     conditions::{self, commitment::Reason},
@@ -29,7 +30,6 @@ use crate::{
     pace::Pace,
     plan::{Course, Decided, Limits, Placing, decide},
     read::Reader,
-    slot_key,
     status::{Delays, Says, report, status},
     watches::{self, Watched},
 };
@@ -216,7 +216,7 @@ impl<S: Scheduler> CommittedResourceController<S> {
         let doubts = self.context.reservations.store().doubts();
         for slot in doubts.iter().filter(|slot| slot.name.starts_with(&prefix)) {
             self.context.reservations.settle(slot).await?;
-            self.context.scheduler.settled(&slot_key(slot));
+            self.context.scheduler.settled(&SlotKey::from(slot));
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ mod verification;
 use std::sync::Arc;
 
 use berth_cluster::{Event, EventKind, Guard, ObjectKey, WriteError, Written, indexes::RESERVATION_BY_HOST};
-use berth_core::HostName;
+use berth_core::{HostName, SlotKey};
 use berth_crds::{
     Reservation,
     conditions::{
@@ -21,7 +21,6 @@ use tracing::{debug, info};
 
 use crate::{
     error::Error,
-    keys::slot_key,
     plan::Revocation,
     reconcile::ReservationController,
     status::{Place, Says, status, unavailable},
@@ -108,7 +107,7 @@ impl<S: Scheduler> ReservationController<S> {
         };
         self.promised.forget(key);
         self.evictions.forget(key);
-        self.context.scheduler.applied(&[slot_key(key)]);
+        self.context.scheduler.applied(&[SlotKey::from(key)]);
         outcome
     }
 
@@ -134,7 +133,7 @@ impl<S: Scheduler> ReservationController<S> {
             if let Placement::Decided { hosts, .. } = self.context.scheduler.place_all(&whole).await? {
                 let found = whole.slots.iter().zip(&hosts).filter(|(_, host)| host.is_some());
                 let others: Vec<_> =
-                    found.map(|(slot, _)| slot.key.clone()).filter(|found| *found != slot_key(key)).collect();
+                    found.map(|(slot, _)| slot.key.clone()).filter(|found| *found != SlotKey::from(key)).collect();
                 for other in &others {
                     self.promised.noticed(&ObjectKey::new(other.cluster.clone(), other.name.as_str()));
                 }
@@ -155,7 +154,7 @@ impl<S: Scheduler> ReservationController<S> {
         debug!(slot = %key.name, %host, "placing");
         let written = self.context.reservations.patch(key, object, &placed, Guard::Version).await;
         if let Err(WriteError::Unknown { .. }) = &written {
-            self.context.scheduler.in_doubt(&slot_key(key));
+            self.context.scheduler.in_doubt(&SlotKey::from(key));
         }
         Ok(written.map(drop)?)
     }

@@ -10,7 +10,6 @@ mod error;
 mod facts;
 mod foresee;
 pub mod in_flight;
-mod keys;
 mod metrics;
 pub mod oversubscription;
 mod plan;

@@ -14,7 +14,6 @@ use kube::ResourceExt;
 
 use crate::{
     facts::{Facts, HostFact},
-    keys::slot_key,
     reconcile::ReservationController,
     request::{RequestContext, request, unreadable},
     status::{Says, unavailable},
@@ -33,7 +32,7 @@ impl<S: Scheduler> ReservationController<S> {
             vms: self.vms(key, object, &slot, complete.as_ref()),
             hosts_are_complete: complete.is_some(),
             host: slot.target_host.as_ref().map_or(HostFact::Exists, |host| self.host(hosts.as_ref(), host)),
-            verdict: self.context.scheduler.verdict(&slot_key(key)),
+            verdict: self.context.scheduler.verdict(&SlotKey::from(key)),
             former_is_good: slot.status_host.as_ref().is_some_and(|host| self.is_good(hosts.as_ref(), host, &slot)),
             hosts_are_followed: hosts.as_ref().is_some_and(followed),
             slot,
@@ -86,7 +85,7 @@ impl<S: Scheduler> ReservationController<S> {
             created_unix: self.created(&uuid),
             request_id: &request_id,
         };
-        let own = request(slot_key(key), &facts::slot(object), context)?;
+        let own = request(SlotKey::from(key), &facts::slot(object), context)?;
         let others = self.others(key, &uuid).into_iter().filter_map(|(key, slot)| request(key, &slot, context).ok());
         Ok([own].into_iter().chain(others).collect())
     }
@@ -105,10 +104,11 @@ impl<S: Scheduler> ReservationController<S> {
     fn others(&self, key: &ObjectKey, uuid: &str) -> Vec<(SlotKey, Slot)> {
         let entries = self.store().select(&RESERVATION_BY_COMMITMENT, uuid).into_iter();
         let unplaced = entries.filter(|entry| {
-            let known = |entry: &Entry<Reservation>| self.context.scheduler.waiting(&slot_key(&entry.key)).is_some();
+            let known =
+                |entry: &Entry<Reservation>| self.context.scheduler.waiting(&SlotKey::from(&entry.key)).is_some();
             entry.key != *key && entry.object.spec.target_host.is_none() && is_slot(&entry.object) && !known(entry)
         });
-        unplaced.map(|entry| (slot_key(&entry.key), facts::slot(&entry.object))).collect()
+        unplaced.map(|entry| (SlotKey::from(&entry.key), facts::slot(&entry.object))).collect()
     }
 }
 

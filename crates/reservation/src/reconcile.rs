@@ -7,7 +7,7 @@ use berth_cluster::{
     Absences, Action, Asker, Brake, Events, FlavorGroupsCache, Freezer, ObjectKey, Reconciler, Requests, Right, Routes,
     Store, Verb, Watches, Writer,
 };
-use berth_core::HostName;
+use berth_core::{HostName, SlotKey};
 use berth_crds::{CommittedResource, Hypervisor, Pipeline, Reservation};
 use berth_scheduler::{DomainNames, PipelineChoice, Scheduler};
 use berth_telemetry::{clock::Clock, ids::FreshIds};
@@ -17,7 +17,6 @@ use crate::{
     apply::nameless,
     departures::Departures,
     error::Error,
-    keys::slot_key,
     metrics::ReservationMetrics,
     oversubscription::Evictions,
     plan::{Delays, Plan, Step, plan},
@@ -155,7 +154,7 @@ impl<S: Scheduler> ReservationController<S> {
         };
         match step {
             Step::Nothing => {}
-            Step::Frozen => self.context.scheduler.withdraw(&slot_key(&key)),
+            Step::Frozen => self.context.scheduler.withdraw(&SlotKey::from(&key)),
             Step::Echo => self.write(&key, &object, None).await?,
             Step::Verify(verified) => self.verified(&key, &object, verified).await?,
             Step::Nameless => self.say(&key, &object, nameless()).await?,
@@ -175,7 +174,7 @@ impl<S: Scheduler> ReservationController<S> {
     pub(crate) async fn settle(&self, key: &ObjectKey) -> Result<(), Error> {
         if self.store().in_doubt(key) {
             self.context.reservations.settle(key).await?;
-            self.context.scheduler.settled(&slot_key(key));
+            self.context.scheduler.settled(&SlotKey::from(key));
         }
         Ok(())
     }
@@ -183,7 +182,7 @@ impl<S: Scheduler> ReservationController<S> {
     /// A slot that does not need the host that was found for it together with others gives the room back.
     fn give_back(&self, key: &ObjectKey) {
         if self.promised.forget(key) {
-            self.context.scheduler.applied(&[slot_key(key)]);
+            self.context.scheduler.applied(&[SlotKey::from(key)]);
         }
     }
 }

@@ -3,9 +3,9 @@
 
 use std::{num::NonZeroUsize, path::PathBuf};
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
-use super::ClusterArguments;
+use super::flags::{ClusterArguments, Output};
 
 /// What is explained.
 #[derive(Debug, Subcommand)]
@@ -116,15 +116,6 @@ const INTENTS: [&str; 9] = [
     "reserve_for_committed_resource",
     "capacity_probe",
 ];
-
-/// The form of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Output {
-    /// For people.
-    Text,
-    /// For programs.
-    Json,
-}
 
 #[cfg(test)]
 mod tests {

@@ -2,19 +2,14 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use berth_cluster::{Clusters, Feeding, Manager, RouteError, Routes, Scope, StoreSet as _, Stores};
+use berth_cluster::{Kind, Routes, Store, StoreSet as _, Stores};
 use berth_core::ClusterName;
 use berth_scheduler::{BuiltIn, Settings};
 use berth_scheduler_api::pipelines::PipelineLoader;
 use berth_telemetry::config;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
-use super::{
-    events::{Queues, feed_view},
-    metrics::OperatorMetrics,
-    upkeep::{Upkeep, follows},
-};
+use super::events::{Queues, feed_view};
 
 /// What a memory is made with.
 pub struct MemorySettings {
@@ -57,27 +52,6 @@ impl Memory {
         memory
     }
 
-    /// Adds the watches that fill the stores, one per kind and cluster, and the upkeep of the scheduler, which does not offer
-    /// hosts of a cluster that could not be followed for `stale_after`. A kind that no cluster serves is an error.
-    pub fn add_to(
-        &self,
-        manager: &mut Manager,
-        clusters: &Clusters,
-        routes: &Routes,
-        metrics: &OperatorMetrics,
-        stale_after: Duration,
-        stop: &CancellationToken,
-    ) -> Result<(), RouteError> {
-        let watches_installed = self.pipelines.follows_objects();
-        let feeding = Feeding { clusters, routes, metrics: &metrics.cluster, watches_installed, stop };
-        for (name, watch) in self.stores.feed(&feeding)? {
-            manager.add_source(name, Scope::EveryReplica, watch);
-        }
-        let upkeep = Upkeep { memory: self.clone(), stale_after, metrics: metrics.upkeep.clone() };
-        manager.add_source("the upkeep of the scheduler", Scope::EveryReplica, upkeep.work(stop.clone()));
-        Ok(())
-    }
-
     /// Waits until the first list of every kind in `cluster` that it serves is complete; of home also until the pipelines
     /// are those of the objects (ruling U23).
     pub async fn synced(&self, cluster: &ClusterName) {
@@ -112,4 +86,9 @@ impl Memory {
     pub(super) fn follows_hosts_of(&self, cluster: &ClusterName) -> bool {
         follows(&self.stores.hypervisors, cluster) && follows(&self.stores.reservations, cluster)
     }
+}
+
+/// Whether a cluster that serves the kind is followed at the moment; one that does not serve it lacks nothing.
+fn follows<K: Kind>(store: &Store<K>, cluster: &ClusterName) -> bool {
+    !store.clusters().contains(cluster) || store.followed(cluster).is_ok()
 }

@@ -4,7 +4,6 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use berth_cluster::{Kind, Store};
 use berth_core::ClusterName;
 use berth_telemetry::metrics::{Kind as MetricKind, Metric, Metrics, MetricsError};
 use prometheus::{IntCounterVec, IntGaugeVec};
@@ -12,7 +11,7 @@ use tokio::time::{Instant, interval};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use super::{Memory, events::end_settled_doubts};
+use super::{events::end_settled_doubts, memory::Memory};
 
 const EVERY: Duration = Duration::from_secs(5);
 const COMPARE_EVERY: Duration = Duration::from_secs(300);
@@ -112,9 +111,4 @@ impl Silent {
         }
         Some(*self.0.entry(cluster.clone()).or_insert_with(Instant::now))
     }
-}
-
-/// Whether a cluster that serves the kind is followed at the moment; one that does not serve it lacks nothing.
-pub(super) fn follows<K: Kind>(store: &Store<K>, cluster: &ClusterName) -> bool {
-    !store.clusters().contains(cluster) || store.followed(cluster).is_ok()
 }

@@ -8,7 +8,7 @@ use berth_telemetry::{
     metrics::Metrics,
 };
 
-use super::{counted, output};
+use super::output::{self, counted};
 use crate::{
     args::{ConfigArguments, ConfigCommand},
     assembly::{Memory, OperatorMetrics},

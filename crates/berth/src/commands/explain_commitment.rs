@@ -1,6 +1,7 @@
 //! `berth explain commitment`: why a commitment is ready or not. What the operator would do is asked of its controllers;
 //! what the screen says is decided in `course`, `steps` and `report`, how it looks in `text`.
 
+mod claim;
 mod course;
 mod facts;
 mod report;

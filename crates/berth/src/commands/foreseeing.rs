@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use berth_cluster::{Events, Fence, ObjectKey, ReadBy};
-use berth_core::{HostName, SlotKey};
+use berth_core::SlotKey;
 use berth_reservation::Step;
 use berth_scheduler::{BuiltIn, Placed, Scheduler, Shortage, SlotRequest};
 use berth_scheduler_api::Chosen;
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     looking::{self, Look},
     output,
-    slot_facts::SlotFacts,
+    slot_facts::{SlotFacts, Trial},
     vms,
 };
 use crate::{
@@ -26,28 +26,6 @@ use crate::{
     error::Error,
     operator::scheduler,
 };
-
-/// What became of a slot without a host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Trial {
-    /// There is room on this host now.
-    Host(HostName),
-    /// Nothing fits.
-    Nowhere {
-        /// Why, in numbers per filter.
-        shortage: Shortage,
-        /// Where it stands among those that wait in its zone, from 1.
-        number: usize,
-        /// How many wait there.
-        of: usize,
-        /// The commitments that come before it, with how many slots.
-        before: Vec<(String, usize)>,
-    },
-    /// Nobody can be asked, and why.
-    Unanswered(String),
-    /// A scheduler outside of the operator decides, and is not asked.
-    Elsewhere,
-}
 
 /// What the controllers would do.
 pub(super) struct Foresight {
@@ -78,7 +56,9 @@ impl Foresight {
         let controllers = controllers(look, clock, chosen.clone(), &Fence::closed())?;
         let tried = match &*chosen {
             Chosen::BuiltIn(built_in) => try_all(look, &controllers, built_in).await,
-            Chosen::External(_) => unplaced(look, &controllers).map(|key| (slot_key(&key), Trial::Elsewhere)).collect(),
+            Chosen::External(_) => {
+                unplaced(look, &controllers).map(|key| (SlotKey::from(&key), Trial::Elsewhere)).collect()
+            }
         };
         Ok(Self { controllers, now, tried })
     }
@@ -86,7 +66,7 @@ impl Foresight {
     /// A slot; `None` when there is no readable one.
     pub(super) fn slot(&self, key: &ObjectKey) -> Option<SlotFacts> {
         let outlook = self.controllers.slots().foresee(key)?;
-        let trial = self.tried.get(&slot_key(key)).cloned();
+        let trial = self.tried.get(&SlotKey::from(key)).cloned();
         Some(SlotFacts { key: key.clone(), vms: vms::rows(&outlook, self.now), trial, outlook })
     }
 }
@@ -129,7 +109,7 @@ async fn try_all(look: &Look, controllers: &Controllers, built_in: &BuiltIn) -> 
     for key in unplaced(look, controllers) {
         match controllers.slots().request(&key).await {
             Some(Ok(request)) => requests.push(request),
-            Some(Err(says)) => drop(tried.insert(slot_key(&key), Trial::Unanswered(says.text()))),
+            Some(Err(says)) => drop(tried.insert(SlotKey::from(&key), Trial::Unanswered(says.text()))),
             None => {}
         }
     }
@@ -160,8 +140,4 @@ fn waits(look: &Look, slot: &SlotRequest, shortage: &Shortage, all: &[(SlotReque
         }
     }
     Trial::Nowhere { shortage: shortage.clone(), number: ahead.len() + 1, of: zone.len(), before }
-}
-
-pub(super) fn slot_key(key: &ObjectKey) -> SlotKey {
-    SlotKey::new(key.cluster.clone(), &*key.name)
 }

@@ -18,6 +18,15 @@ pub(super) fn print(text: &str) -> Result<(), Error> {
     }
 }
 
+/// `no hosts`, `1 host`, `2 hosts`.
+pub(super) fn counted(count: usize, what: &str) -> String {
+    match count {
+        0 => format!("no {what}s"),
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    }
+}
+
 /// A manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct File {

@@ -26,7 +26,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{counted, output};
+use super::output::{self, counted};
 use crate::{
     args::{GenerationStrategy, PlacementArguments, PlacementAuth, PlacementCommand},
     error::Error,

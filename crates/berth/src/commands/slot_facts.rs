@@ -9,11 +9,32 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{
-    foreseeing::Trial,
     next::Next,
     times::span,
     vms::{self, VmRow},
 };
+
+/// What became of a slot without a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Trial {
+    /// There is room on this host now.
+    Host(HostName),
+    /// Nothing fits.
+    Nowhere {
+        /// Why, in numbers per filter.
+        shortage: Shortage,
+        /// Where it stands among those that wait in its zone, from 1.
+        number: usize,
+        /// How many wait there.
+        of: usize,
+        /// The commitments that come before it, with how many slots.
+        before: Vec<(String, usize)>,
+    },
+    /// Nobody can be asked, and why.
+    Unanswered(String),
+    /// A scheduler outside of the operator decides, and is not asked.
+    Elsewhere,
+}
 
 /// A slot, what a look at it would do, and whether there is room for it.
 #[derive(Clone, Debug)]

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use berth_cluster::{Entry, EventKind, Guard, ObjectKey, WriteError, Written, indexes::HYPERVISOR_BY_VM};
-use berth_core::{HostName, VmId};
+use berth_core::{HostName, SlotKey, VmId};
 use berth_crds::{Reservation, facts};
 use berth_scheduler::{Pin, Scheduler, SchedulerError};
 
 use crate::{
     Error,
-    keys::slot_key,
     plan::{Follow, Verified},
     reconcile::ReservationController,
     status::status,
@@ -28,7 +27,7 @@ impl<S: Scheduler> ReservationController<S> {
             Ok(host) => self.conclude(key, object, verified.settled(host.as_ref()), host).await,
             Err(error) => Err(error),
         };
-        self.context.scheduler.applied(&[slot_key(key)]);
+        self.context.scheduler.applied(&[SlotKey::from(key)]);
         outcome
     }
 
@@ -36,7 +35,7 @@ impl<S: Scheduler> ReservationController<S> {
     async fn room(&self, key: &ObjectKey, object: &Reservation, follow: &Follow) -> Result<Option<HostName>, Error> {
         let slot = facts::slot(object);
         for host in &follow.hosts {
-            let (key, zone) = (slot_key(key), slot.zone.clone());
+            let (key, zone) = (SlotKey::from(key), slot.zone.clone());
             match self.context.scheduler.pin(&Pin { key, host: host.clone(), size: slot.size, zone }).await {
                 Ok(true) => return Ok(Some(host.clone())),
                 Ok(false) => {}
@@ -92,7 +91,7 @@ impl<S: Scheduler> ReservationController<S> {
         }
         let written = self.context.reservations.patch(key, object, &new, Guard::Version).await;
         if let (Err(WriteError::Unknown { .. }), Some(_)) = (&written, moved) {
-            self.context.scheduler.in_doubt(&slot_key(key));
+            self.context.scheduler.in_doubt(&SlotKey::from(key));
         }
         Ok(match written? {
             Written::Changed(object) => Some(object),

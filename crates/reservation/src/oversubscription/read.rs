@@ -15,7 +15,7 @@ use super::{
     facts::{Facts, Occupant},
     reconcile::OversubscriptionController,
 };
-use crate::{keys::object_key, watches::is_slot};
+use crate::watches::is_slot;
 
 /// A host as it was read, with the objects of the slots on it.
 pub(super) struct Seen {
@@ -53,7 +53,7 @@ impl OversubscriptionController {
     pub(super) fn read(&self, report: HostReport) -> Seen {
         let store = self.context.reservations.store();
         let object = |held: &Held| {
-            let key = object_key(&held.reservation.key);
+            let key = ObjectKey::from(&held.reservation.key);
             let stays = |object: &Reservation| is_slot(object) && object.metadata.deletion_timestamp.is_none();
             store.get(&key).filter(|object| stays(object)).map(|object| (key, object))
         };

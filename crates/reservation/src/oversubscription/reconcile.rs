@@ -15,7 +15,7 @@ use super::{
     plan::{Plan, Settings, Step, plan},
     watches,
 };
-use crate::{error::Error, keys::object_key, since::Since};
+use crate::{error::Error, since::Since};
 
 /// What the controller works with.
 pub struct Context {
@@ -121,7 +121,7 @@ impl OversubscriptionController {
                 Ok(Action::RequeueAfter(self.context.settings.grace))
             }
             Step::Evict(slots) => {
-                let slots: BTreeSet<ObjectKey> = slots.iter().map(object_key).collect();
+                let slots: BTreeSet<ObjectKey> = slots.iter().map(ObjectKey::from).collect();
                 if self.may_leave(key, &seen, &slots) {
                     self.relieve(key, &seen, slots, excess).await?;
                 }
@@ -133,7 +133,7 @@ impl OversubscriptionController {
     /// Slots in doubt are read before anything is decided: they may have left already.
     async fn settle(&self, report: &HostReport) -> Result<(), Error> {
         let store = self.context.reservations.store();
-        let keys = report.reservations.iter().map(|held| object_key(&held.reservation.key));
+        let keys = report.reservations.iter().map(|held| ObjectKey::from(&held.reservation.key));
         for key in keys.filter(|key| store.in_doubt(key)) {
             self.context.reservations.settle(&key).await?;
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use berth_cluster::{Fault, ReadError, Tried};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
-use crate::commands::counted;
+use crate::commands::output::counted;
 
 /// What is said about all clusters.
 #[derive(Debug, Default, Serialize)]

@@ -4,7 +4,7 @@
 use berth_committed_resource::{Claim, Course, Verdict};
 use berth_core::commitment::State;
 
-use super::{facts::Facts, report::amount};
+use super::{claim::amount, facts::Facts};
 
 /// What the controller makes of it now.
 pub(super) fn words(facts: &Facts) -> String {

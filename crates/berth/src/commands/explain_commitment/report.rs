@@ -1,12 +1,16 @@
 //! The account of a commitment: a value made of facts alone. Its members are those of the JSON form and do not change
 //! their names (docs/commands.md).
 
-use berth_core::commitment::{ResourceType, Spec};
 use berth_crds::conditions::ready;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{course, facts::Facts, steps};
+use super::{
+    claim::{Claim, claim},
+    course,
+    facts::Facts,
+    steps,
+};
 use crate::commands::{
     amounts::Amounts,
     looking::Missing,
@@ -48,16 +52,6 @@ pub(super) struct Account {
     pub(super) slots_in_force: usize,
     pub(super) slots: Vec<Row>,
     pub(super) next: Vec<Next>,
-}
-
-/// An amount of something somewhere.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Claim {
-    pub(super) resource: &'static str,
-    /// Of the two only the one that it is about.
-    pub(super) amount: Amounts,
-    pub(super) group: String,
-    pub(super) zone: String,
 }
 
 /// A slot.
@@ -107,30 +101,6 @@ pub(super) fn report(facts: &Facts, missing: &[Missing]) -> Account {
         slots_in_force: facts.in_force(),
         slots: facts.slots.iter().map(row).collect(),
         next: steps::steps(facts),
-    }
-}
-
-fn claim(spec: &Spec) -> Claim {
-    let units = spec.amount.round_up();
-    let (resource, amount) = match spec.resource {
-        ResourceType::Memory => ("memory", Amounts { memory: Some(units), cpu: None }),
-        ResourceType::Cores => ("cores", Amounts { memory: None, cpu: Some(units) }),
-    };
-    Claim { resource, amount, group: spec.group.to_string(), zone: spec.zone.to_string() }
-}
-
-/// For a sentence.
-pub(super) fn amount(spec: &Spec) -> String {
-    claim(spec).words()
-}
-
-impl Claim {
-    pub(super) fn words(&self) -> String {
-        let amount = match self.resource {
-            "memory" => format!("{} of memory", self.amount.memory()),
-            _ => format!("{} cores", self.amount.cpu()),
-        };
-        format!("{amount} of {} in {}", self.group, self.zone)
     }
 }
 

@@ -4,15 +4,11 @@
 use std::collections::BTreeSet;
 
 use berth_cluster::{ObjectKey, indexes::COMMITMENT_BY_UUID};
-use berth_core::{HostName, Resources};
+use berth_core::{HostName, Resources, SlotKey};
 use berth_crds::{Condition, conditions::ready};
 use jiff::Timestamp;
 
-use crate::commands::{
-    foreseeing::{Foresight, slot_key},
-    looking::Look,
-    slot_facts::SlotFacts,
-};
+use crate::commands::{foreseeing::Foresight, looking::Look, slot_facts::SlotFacts};
 
 /// Everything about one slot.
 #[derive(Clone, Debug)]
@@ -53,7 +49,7 @@ fn block(look: &Look, key: &ObjectKey, host: HostName) -> Block {
     let Some(report) = look.memory.scheduler.host_report(&host) else {
         return Block { host, blocks: None, overbooked: false };
     };
-    let held = report.reservations.iter().find(|held| held.reservation.key == slot_key(key));
+    let held = report.reservations.iter().find(|held| held.reservation.key == SlotKey::from(key));
     Block { host, blocks: held.map(|held| held.block.block), overbooked: report.free.overbooked() }
 }
 

@@ -1,0 +1,49 @@
+//! Flags that several commands share.
+
+use std::path::PathBuf;
+
+use berth_telemetry::logs::{Format, Level};
+use clap::{Args, ValueEnum};
+
+/// Flags that say which clusters are meant, the same for everybody who goes there.
+#[derive(Debug, Args)]
+pub struct ClusterArguments {
+    /// Kubeconfig file; without it KUBECONFIG, ~/.kube/config or the service account of the pod.
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Configuration file. Without the flag the default path is used if it exists.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// File with the secret part of the configuration, merged over it.
+    #[arg(long, value_name = "FILE")]
+    pub secrets: Option<PathBuf>,
+    /// Refuse unknown configuration keys and names instead of warning.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
+    pub strict_config: bool,
+}
+
+/// Flags about logs.
+#[derive(Debug, Args)]
+pub struct LogArguments {
+    /// `human` or `json`; without it lines for people at a terminal, JSON elsewhere.
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<Format>,
+    /// error, warn, info, debug, trace, or a number of which a higher one shows more.
+    #[arg(long, value_name = "LEVEL", value_parser = Level::from_flag)]
+    pub zap_log_level: Option<Level>,
+    /// `console` or `json`, as --log-format.
+    #[arg(long, value_name = "FORMAT")]
+    pub zap_encoder: Option<Format>,
+    /// Lines for people, down to debug.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub zap_devel: Option<bool>,
+}
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
