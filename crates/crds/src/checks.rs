@@ -2,10 +2,19 @@
 //!
 //! K1 and D1 to D3 are absent: Knowledge and Datasource belong to another deployment. C6 is dropped by U16.
 
-use crate::rules::{
-    Check, Rule,
-    What::{self, ConditionMap, NotEmpty, NotNegative, WholeQuantity},
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{CustomResourceDefinition, SelectableField};
+
+use crate::{
+    normalise::version,
+    rules::{
+        Check, Rule,
+        What::{self, ConditionMap, NotEmpty, NotNegative, WholeQuantity},
+        attach,
+    },
 };
+
+/// Fields that a list or watch of Reservations can select by (document 10 section 15.2 no. 6).
+const RESERVATION_SELECTABLE_FIELDS: [&str; 2] = [".spec.type", ".spec.targetHost"];
 
 const COMMITMENT: &str = "CommittedResource";
 const RESERVATION: &str = "Reservation";
@@ -279,3 +288,22 @@ const ONE_GROUP_TYPE: What = What::Rule(Rule::new(
 ));
 
 const OVERCOMMIT: What = What::Rule(Rule::new("self.all(k, self[k] >= 1.0)", "overcommit ratios must be >= 1.0"));
+
+/// Adds our checks to the CRD of a kind, if we have any.
+pub(crate) fn apply(crd: &mut CustomResourceDefinition) {
+    attach(crd, OURS);
+    if crd.spec.names.kind == "Reservation"
+        && let Some(version) = version(crd)
+    {
+        version.selectable_fields = Some(RESERVATION_SELECTABLE_FIELDS.map(selectable).to_vec());
+    }
+}
+
+/// Adds the checks that come with the CRD of another owner.
+pub(crate) fn apply_of_owner(crd: &mut CustomResourceDefinition) {
+    attach(crd, OF_OWNERS);
+}
+
+fn selectable(path: &str) -> SelectableField {
+    SelectableField { json_path: path.to_owned() }
+}

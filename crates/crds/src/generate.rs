@@ -4,14 +4,13 @@
 //! The schema of a kind comes from its Rust type, `normalise` brings it to the form of document 10, and `rules` adds
 //! what Berth checks beyond the reference.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, CustomResourceDefinitionVersion, JSONSchemaProps,
-};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::CustomResourceExt;
 
 use crate::{
     CommittedResource, Datasource, FlavorGroupCapacity, History, Hypervisor, Knowledge, Pipeline, ProjectQuota,
-    Reservation, normalise::normalise, rules,
+    Reservation, checks,
+    normalise::{normalise, root},
 };
 
 /// Why a CRD could not be printed.
@@ -39,7 +38,7 @@ pub struct File {
 /// overwrite theirs (document 10 section 0.1).
 pub fn all() -> Vec<CustomResourceDefinition> {
     let mut crds = without_rules();
-    crds.iter_mut().for_each(rules::apply);
+    crds.iter_mut().for_each(checks::apply);
     crds
 }
 
@@ -101,15 +100,5 @@ fn as_documented(crd: &mut CustomResourceDefinition) {
     if let Some(root) = root(crd) {
         normalise(&kind, root);
     }
-    rules::apply_of_owner(crd);
-}
-
-/// The one version of a CRD.
-pub(crate) fn version(crd: &mut CustomResourceDefinition) -> Option<&mut CustomResourceDefinitionVersion> {
-    crd.spec.versions.first_mut()
-}
-
-/// The schema of a whole object.
-pub(crate) fn root(crd: &mut CustomResourceDefinition) -> Option<&mut JSONSchemaProps> {
-    version(crd)?.schema.as_mut()?.open_api_v3_schema.as_mut()
+    checks::apply_of_owner(crd);
 }

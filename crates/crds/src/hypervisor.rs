@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use crate::hypervisor_details::{Capabilities, Cell, DomainCapabilities, OperatingSystem, UpdateStatus};
-use crate::{Quantity, schema, wire};
+use crate::{Quantity, hypervisor_details::unknown, schema, wire};
 
 /// How a host is to be run (document 10 section 8.1).
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -246,10 +246,6 @@ pub struct HypervisorStatus {
     /// Hash of the spec that is in force.
     #[serde(default, deserialize_with = "wire::non_empty", skip_serializing_if = "Option::is_none")]
     pub spec_hash: Option<String>,
-}
-
-pub(crate) fn unknown() -> String {
-    "unknown".to_owned()
 }
 
 /// A VM on a host.

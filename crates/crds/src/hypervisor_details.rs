@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Quantity, hypervisor::unknown, schema};
+use crate::{Quantity, schema};
 
 /// Operating system, kernel, hardware and firmware of a host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -131,4 +131,8 @@ pub struct Cell {
     /// Capacity times overcommit, rounded down.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub effective_capacity: BTreeMap<String, Quantity>,
+}
+
+pub(crate) fn unknown() -> String {
+    "unknown".to_owned()
 }

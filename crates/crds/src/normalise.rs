@@ -1,7 +1,8 @@
 //! Turns the schema that `schemars` generates into the one that document 10 describes (section 0.5).
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+    CustomResourceDefinition, CustomResourceDefinitionVersion, JSONSchemaProps, JSONSchemaPropsOrArray,
+    JSONSchemaPropsOrBool,
 };
 
 /// Fields that have a default and are required nevertheless: `serde` calls a field with a default optional.
@@ -112,6 +113,16 @@ fn for_users(text: &str) -> String {
         Some((before, Some((_, after)))) => format!("{before}{after}"),
         _ => text,
     }
+}
+
+/// The one version of a CRD.
+pub(crate) fn version(crd: &mut CustomResourceDefinition) -> Option<&mut CustomResourceDefinitionVersion> {
+    crd.spec.versions.first_mut()
+}
+
+/// The schema of a whole object.
+pub(crate) fn root(crd: &mut CustomResourceDefinition) -> Option<&mut JSONSchemaProps> {
+    version(crd)?.schema.as_mut()?.open_api_v3_schema.as_mut()
 }
 
 #[cfg(test)]

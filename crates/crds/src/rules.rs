@@ -7,16 +7,13 @@
 //! `metadata`); the only rules there act on creation (decision U16).
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSONSchemaProps, SelectableField, ValidationRule,
+    CustomResourceDefinition, JSONSchemaProps, ValidationRule,
 };
 
-use crate::{checks, generate, normalise::at};
+use crate::normalise::{at, root};
 
 /// Whole and non-negative quantities in canonical form: `WN` of document 10 section 15.1.
 pub const WHOLE_QUANTITY_PATTERN: &str = "^(0|[1-9][0-9]*([KMGTPE]i|[kMGTPE])?)$";
-
-/// Fields that a list or watch of Reservations can select by (document 10 section 15.2 no. 6).
-const RESERVATION_SELECTABLE_FIELDS: [&str; 2] = [".spec.type", ".spec.targetHost"];
 
 /// One check of one kind.
 #[derive(Clone, Copy)]
@@ -86,28 +83,9 @@ impl Rule {
     }
 }
 
-/// Adds our checks to the CRD of a kind, if we have any.
-pub(crate) fn apply(crd: &mut CustomResourceDefinition) {
-    attach(crd, checks::OURS);
-    if crd.spec.names.kind == "Reservation"
-        && let Some(version) = generate::version(crd)
-    {
-        version.selectable_fields = Some(RESERVATION_SELECTABLE_FIELDS.map(selectable).to_vec());
-    }
-}
-
-/// Adds the checks that come with the CRD of another owner.
-pub(crate) fn apply_of_owner(crd: &mut CustomResourceDefinition) {
-    attach(crd, checks::OF_OWNERS);
-}
-
-fn selectable(path: &str) -> SelectableField {
-    SelectableField { json_path: path.to_owned() }
-}
-
-fn attach(crd: &mut CustomResourceDefinition, checks: &[Check]) {
+pub(crate) fn attach(crd: &mut CustomResourceDefinition, checks: &[Check]) {
     let kind = crd.spec.names.kind.clone();
-    let Some(root) = generate::root(crd) else { return };
+    let Some(root) = root(crd) else { return };
     for check in checks.iter().filter(|check| check.kind == kind) {
         at(root, check.path, |schema| enforce(schema, check.what));
     }
@@ -132,8 +110,8 @@ fn enforce(schema: &mut JSONSchemaProps, what: What) {
 
 #[cfg(test)]
 mod tests {
-    use super::{attach, checks};
-    use crate::generate;
+    use super::attach;
+    use crate::{checks, generate};
 
     /// `at` does nothing for a path that leads nowhere; this makes sure that no check is lost that way.
     #[test]

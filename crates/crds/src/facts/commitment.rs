@@ -5,7 +5,7 @@ use berth_core::{
     commitment::{ResourceType, Spec, State},
 };
 
-use super::instant;
+use super::values::instant;
 use crate::{CommitmentState, CommittedResource, CommittedResourceSpec, committed_resource};
 
 /// The wanted spec.

@@ -8,7 +8,7 @@ use berth_core::{
 };
 use kube::ResourceExt;
 
-use super::status;
+use super::values::status;
 use crate::{self as crds, Hypervisor, HypervisorStatus, labels, resources};
 
 /// Which way a fraction goes (U20).

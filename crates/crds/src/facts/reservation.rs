@@ -7,7 +7,7 @@ use berth_core::{
 };
 use kube::ResourceExt;
 
-use super::{size, status};
+use super::values::{size, status};
 use crate::{self as crds, ReservationType, conditions::ready};
 
 /// What the object holds, and where.

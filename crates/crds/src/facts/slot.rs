@@ -5,7 +5,7 @@ use std::borrow::Borrow;
 use berth_core::{HostName, slot::Slot};
 use kube::ResourceExt;
 
-use super::{instant, size, status};
+use super::values::{instant, size, status};
 use crate::{Reservation, conditions::ready, labels, reservation::CommittedResourceReservationSpec};
 
 /// The slot facts of a Reservation; without the data of a commitment it has neither commitment nor flavor. Whether the

@@ -1,4 +1,8 @@
-use berth_core::{host::Amounts, reservation::ReservationKind, units::Bytes};
+use berth_core::{
+    Bytes, Cores, Resources,
+    host::{Amounts, ConditionStatus},
+    reservation::ReservationKind,
+};
 use serde_json::json;
 
 use super::*;
