@@ -18,6 +18,7 @@ use serde_json::Value;
 use tracing::warn;
 
 use crate::{
+    facts::Capacity,
     hindrance::Hindrance,
     ledger::{Claim, Ledger, Place, Verdict},
     served::served_instead,
@@ -27,19 +28,6 @@ use crate::{
 mod held;
 
 pub(crate) use held::{Held, held};
-
-/// What is known of the cores of a flavor group in a zone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Capacity {
-    /// So many cores has the empty data centre.
-    Total(Cores),
-    /// No object is about it. Commitments of memory do not ask.
-    NoObject,
-    /// The object of this name has no total of cores yet.
-    NoCores(String),
-    /// Nobody can say at the moment, and why.
-    Unknown(Hindrance),
-}
 
 /// Counts and gives out cores.
 pub struct CoresBook {

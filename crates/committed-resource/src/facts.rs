@@ -9,18 +9,21 @@ use std::{
 
 use berth_cluster::{FlavorGroupsError, Frozen, ObjectKey, Partial, RouteError, Whole};
 use berth_core::{
-    ClusterName, HostName, Resources, SlotName,
+    ClusterName, Cores, HostName, Resources, SlotName,
     commitment::{Spec, State},
     flavor::FlavorGroups,
     host::ConditionStatus,
     planner::Target,
     slot::Slot,
 };
-use berth_crds::{CommitmentState, Reservation, conditions::commitment::Reason};
+use berth_crds::{
+    CommitmentState, CommittedResource, Reservation,
+    conditions::{self, commitment::Reason},
+};
 use berth_scheduler::Shortage;
 use jiff::Timestamp;
 
-use crate::{cores::Capacity, hindrance::UnreadableHost};
+use crate::hindrance::{Hindrance, UnreadableHost};
 
 /// A commitment and the world around it, as far as its slots depend on it.
 #[derive(Clone, Debug)]
@@ -220,4 +223,32 @@ impl Facts {
         let ready = self.ready.as_ref().filter(|ready| ready.reason == Some(Reason::Reserving))?;
         Some(now.duration_since(ready.since).try_into().unwrap_or_default())
     }
+}
+
+/// What is known of the cores of a flavor group in a zone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Capacity {
+    /// So many cores has the empty data centre.
+    Total(Cores),
+    /// No object is about it. Commitments of memory do not ask.
+    NoObject,
+    /// The object of this name has no total of cores yet.
+    NoCores(String),
+    /// Nobody can say at the moment, and why.
+    Unknown(Hindrance),
+}
+
+pub(crate) fn ready(object: &CommittedResource) -> Option<Ready> {
+    let condition = conditions::ready(&object.status.as_ref()?.conditions)?;
+    Some(Ready {
+        status: match condition.status.as_str() {
+            "True" => ConditionStatus::True,
+            "False" => ConditionStatus::False,
+            _ => ConditionStatus::Unknown,
+        },
+        reason: Reason::parse(&condition.reason),
+        message: condition.message.clone(),
+        observed_generation: condition.observed_generation.unwrap_or_default(),
+        since: condition.last_transition_time.0,
+    })
 }

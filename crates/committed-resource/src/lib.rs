@@ -23,9 +23,9 @@ mod served;
 mod status;
 mod watches;
 
-pub use cores::{Capacity, CoresBook};
+pub use cores::CoresBook;
 pub use error::Error;
-pub use facts::{Facts, Holding, Ready, Served, Site, Taken};
+pub use facts::{Capacity, Facts, Holding, Ready, Served, Site, Taken};
 pub use foresee::Outlook;
 pub use hindrance::{Hindrance, UnreadableHost};
 pub use ledger::{Claim, Ledger, Place, Verdict};

@@ -7,6 +7,7 @@ mod metrics;
 mod plan;
 mod read;
 mod reconcile;
+mod slot;
 mod watches;
 
 pub use self::{

@@ -13,21 +13,16 @@ use berth_core::{
     ClusterName, HostName, Resources, SlotKey, SlotName, Zone,
     commitment::{ResourceType, Spec},
     flavor::FlavorGroups,
-    host::ConditionStatus,
     planner,
     slot::Slot,
 };
-use berth_crds::{
-    CommittedResource, Hypervisor, Reservation, ReservationType,
-    conditions::{self, commitment::Reason},
-    facts, labels,
-};
+use berth_crds::{CommittedResource, Hypervisor, Reservation, ReservationType, facts, labels};
 use berth_scheduler::{Scheduler, Shortage};
 use kube::ResourceExt;
 
 use crate::{
-    cores::{Capacity, CoresBook},
-    facts::{Facts, Holding, Ready, Site, Taken},
+    cores::CoresBook,
+    facts::{Capacity, Facts, Holding, Site, Taken, ready},
     hindrance::UnreadableHost,
     ledger::Place,
     served::{belongs_to, has_finalizer, same_uuid, served_instead},
@@ -194,21 +189,6 @@ pub(crate) fn is_slot(object: &Reservation) -> bool {
 fn forgotten(object: &CommittedResource) -> BTreeSet<ClusterName> {
     let names = object.annotations().get(labels::FORGET_CLUSTER).map(String::as_str).unwrap_or_default();
     names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(Into::into).collect()
-}
-
-pub(crate) fn ready(object: &CommittedResource) -> Option<Ready> {
-    let condition = conditions::ready(&object.status.as_ref()?.conditions)?;
-    Some(Ready {
-        status: match condition.status.as_str() {
-            "True" => ConditionStatus::True,
-            "False" => ConditionStatus::False,
-            _ => ConditionStatus::Unknown,
-        },
-        reason: Reason::parse(&condition.reason),
-        message: condition.message.clone(),
-        observed_generation: condition.observed_generation.unwrap_or_default(),
-        since: condition.last_transition_time.0,
-    })
 }
 
 #[cfg(test)]

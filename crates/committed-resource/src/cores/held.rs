@@ -8,7 +8,7 @@ use berth_crds::{CommitmentState, CommittedResource, CommittedResourceSpec, cond
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::{ledger::Place, read::ready};
+use crate::{facts::ready, ledger::Place};
 
 /// Cores and where they are.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use kube::Resource;
 use tracing::info;
 
 use super::{
-    read::{is_orphan, uuid, zone},
     reconcile::OrphanController,
+    slot::{is_orphan, uuid, zone},
 };
 use crate::error::Error;
 

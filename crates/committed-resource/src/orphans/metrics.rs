@@ -6,7 +6,7 @@ use berth_cluster::Store;
 use berth_crds::{CommittedResource, Reservation};
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 
-use super::read::{is_marked, is_slot, uuid};
+use super::slot::{is_marked, is_slot, uuid};
 
 const ORPHANED: Metric = Metric {
     name: "berth_orphaned_slots",

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use berth_cluster::{ObjectKey, Partial, Store, Whole, indexes::COMMITMENT_BY_UUID};
-use berth_crds::{CommittedResource, Reservation, ReservationType, labels};
-use kube::ResourceExt;
+use berth_cluster::{ObjectKey, Partial, Whole};
+use berth_crds::{CommittedResource, Reservation};
 
-use super::{plan::Facts, reconcile::OrphanController};
+use super::{
+    plan::Facts,
+    reconcile::OrphanController,
+    slot::{is_marked, is_orphan},
+};
 
 impl OrphanController {
     pub(super) fn read(&self, key: &ObjectKey, object: &Reservation) -> Facts {
@@ -30,28 +33,4 @@ impl OrphanController {
         }
         Ok((shortest, whole))
     }
-}
-
-pub(super) fn is_slot(object: &Reservation) -> bool {
-    object.spec.type_ == ReservationType::CommittedResourceReservation
-}
-
-/// It was made by us.
-pub(super) fn is_marked(object: &Reservation) -> bool {
-    object.annotations().contains_key(labels::COMMITMENT_UID)
-}
-
-/// No commitment has its UUID. Of a slot without one nobody knows whose it is.
-pub(super) fn is_orphan(object: &Reservation, commitments: &Store<CommittedResource>) -> bool {
-    let uuid = uuid(object);
-    !uuid.is_empty() && commitments.select(&COMMITMENT_BY_UUID, uuid).is_empty()
-}
-
-pub(super) fn uuid(object: &Reservation) -> &str {
-    let data = object.spec.committed_resource_reservation.as_ref();
-    data.and_then(|data| data.commitment_uuid.as_deref()).unwrap_or_default()
-}
-
-pub(super) fn zone(object: &Reservation) -> &str {
-    object.spec.availability_zone.as_deref().unwrap_or_default()
 }

@@ -11,7 +11,7 @@ use berth_telemetry::clock::Clock;
 
 use super::{
     plan::{Course, Delays, plan},
-    read::is_slot,
+    slot::is_slot,
     watches,
 };
 use crate::error::Error;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use berth_cluster::{Change, ObjectKey, Store, Watches, braked_slots, indexes::RESERVATION_BY_COMMITMENT};
 use berth_crds::{CommittedResource, Knowledge, Reservation};
 
-use super::read::{is_orphan, is_slot};
+use super::slot::{is_orphan, is_slot};
 
 /// Declares what the controller watches.
 pub(super) fn declare(

@@ -8,10 +8,12 @@ use berth_core::{
 };
 use berth_crds::conditions::commitment::Message;
 
-use super::{Course, Plan, leave_own, rolled_back};
+use super::{
+    course::{Course, Plan, leave_own},
+    memory::rolled_back,
+};
 use crate::{
-    cores::Capacity,
-    facts::Facts,
+    facts::{Capacity, Facts},
     ledger::{Claim, Place},
 };
 

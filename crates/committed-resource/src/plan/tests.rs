@@ -1,8 +1,9 @@
 use std::{collections::BTreeMap, future::Future};
 
-use berth_cluster::{FlavorGroupsError, Partial};
+use berth_cluster::{FlavorGroupsError, ObjectKey, Partial, RouteError};
 use berth_core::{
     ClusterName, Cores, Resources,
+    commitment::{Spec, State},
     host::ConditionStatus,
     slot::Slot,
     testing::{self, amber, at, gib, spec},
@@ -42,7 +43,7 @@ pub(crate) fn facts(amount: &str, slots: Vec<Slot>) -> Facts {
         outdated: None,
         room: BTreeMap::new(),
         shortage: None,
-        capacity: crate::cores::Capacity::NoObject,
+        capacity: crate::facts::Capacity::NoObject,
     }
 }
 

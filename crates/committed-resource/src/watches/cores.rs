@@ -9,8 +9,8 @@ use kube::ResourceExt;
 
 use crate::{
     cores::{Held, held},
+    facts::ready,
     ledger::Place,
-    read::ready,
 };
 
 /// A capacity object concerns those that wait for cores of its group in its zone. One that was never readable may be about
