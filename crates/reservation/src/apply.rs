@@ -193,7 +193,3 @@ impl<S: Scheduler> ReservationController<S> {
         self.context.events.publish(&key.cluster, &object.object_ref(&()), event);
     }
 }
-
-pub(crate) fn nameless() -> Says {
-    Says::new(Status::False, Reason::MissingResourceName, texts::NO_RESOURCE_NAME)
-}

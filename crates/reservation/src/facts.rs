@@ -1,13 +1,14 @@
 //! What a look at a slot rests on. Gathered by the controller, never changed by a decision.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use berth_cluster::{Frozen, Whole};
 use berth_core::{HostName, VmId, slot::Slot};
 use berth_crds::Hypervisor;
 use berth_scheduler::Verdict;
-
-use crate::plan::VmFact;
 
 /// A slot and the host that it names.
 #[derive(Clone, Debug)]
@@ -39,6 +40,20 @@ impl Facts {
     }
 }
 
+/// What is known of a VM that a slot expects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VmFact {
+    /// How long ago it was assigned to the slot.
+    pub age: Duration,
+    /// The hosts that list it, running or not.
+    pub hosts: BTreeSet<HostName>,
+    /// Those of them on which it counts in another slot: on the host of this slot in an earlier one by key (U35), on any
+    /// other host in whichever slot expects it there.
+    pub taken: BTreeSet<HostName>,
+    /// For how long this process has missed it: confirmed before and now on no host, or not yet on the host of the slot.
+    pub absent: Duration,
+}
+
 /// What is known of the host that a slot names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostFact {
@@ -48,4 +63,18 @@ pub enum HostFact {
     Missing(Duration, Whole<Hypervisor>),
     /// The hosts of the zone's cluster cannot be read completely: nothing follows from its absence.
     Unreadable,
+}
+
+/// How long to wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Delays {
+    /// `requeueIntervalActive`: look at a slot that is in force.
+    pub active: Duration,
+    /// `requeueIntervalRetry`: try again to place a slot.
+    pub retry: Duration,
+    /// `requeueIntervalGracePeriod`: how long a host must be absent before it counts as gone, and a confirmed VM before it
+    /// counts as ended; also when to look again at a VM that is awaited.
+    pub grace: Duration,
+    /// `allocationGracePeriod`: how long a VM that was never seen on the host is awaited there; 0 means not at all.
+    pub allocation: Duration,
 }

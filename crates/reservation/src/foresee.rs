@@ -8,8 +8,8 @@ use berth_crds::Reservation;
 use berth_scheduler::{Scheduler, SlotRequest};
 
 use crate::{
-    facts::Facts,
-    plan::{Delays, Plan, plan},
+    facts::{Delays, Facts},
+    plan::{Plan, plan},
     reconcile::ReservationController,
     status::Says,
     watches::is_slot,

@@ -21,9 +21,9 @@ mod status;
 mod watches;
 
 pub use error::Error;
-pub use facts::{Facts, HostFact};
+pub use facts::{Delays, Facts, HostFact, VmFact};
 pub use foresee::Outlook;
 pub use metrics::ReservationMetrics;
-pub use plan::{Delays, Follow, Plan, Revocation, Step, Verified, VmFact, plan};
+pub use plan::{Follow, Plan, Revocation, Step, Verified, plan};
 pub use reconcile::{Context, ReservationController, Settings};
 pub use status::{Place, Says, status};

@@ -7,11 +7,11 @@ use berth_core::{HostName, Resources, host::Amounts};
 use berth_crds::{Hypervisor, conditions::reservation as texts};
 use berth_scheduler::Verdict;
 
-use crate::facts::{Facts, HostFact};
+use crate::facts::{Delays, Facts, HostFact};
 
 mod vms;
 
-pub use vms::{Follow, Verified, VmFact};
+pub use vms::{Follow, Verified};
 
 /// What is done, and when to look again without an event.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,20 +65,6 @@ pub enum Revocation {
     Overbooked(HostName, Amounts),
     /// It was evicted, because the host had this much too much (document 21 section 10).
     Oversubscribed(HostName, Resources),
-}
-
-/// How long to wait.
-#[derive(Clone, Copy, Debug)]
-pub struct Delays {
-    /// `requeueIntervalActive`: look at a slot that is in force.
-    pub active: Duration,
-    /// `requeueIntervalRetry`: try again to place a slot.
-    pub retry: Duration,
-    /// `requeueIntervalGracePeriod`: how long a host must be absent before it counts as gone, and a confirmed VM before it
-    /// counts as ended; also when to look again at a VM that is awaited.
-    pub grace: Duration,
-    /// `allocationGracePeriod`: how long a VM that was never seen on the host is awaited there; 0 means not at all.
-    pub allocation: Duration,
 }
 
 /// Plans a look.

@@ -15,7 +15,7 @@ use kube::ResourceExt;
 use crate::{
     facts::{Facts, HostFact},
     reconcile::ReservationController,
-    request::{RequestContext, request, unreadable},
+    request::{RequestContext, given_request_id, request, unreadable},
     status::{Says, unavailable},
     watches::is_slot,
 };
@@ -110,9 +110,4 @@ impl<S: Scheduler> ReservationController<S> {
         });
         unplaced.map(|entry| (SlotKey::from(&entry.key), facts::slot(&entry.object))).collect()
     }
-}
-
-pub(crate) fn given_request_id(object: &Reservation) -> Option<&str> {
-    let given = object.annotations().get(labels::CREATOR_REQUEST_ID);
-    given.map(String::as_str).filter(|id| !id.is_empty())
 }

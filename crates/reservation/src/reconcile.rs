@@ -14,14 +14,15 @@ use berth_telemetry::{clock::Clock, ids::FreshIds};
 use tracing::{Instrument as _, Span, field::Empty, info_span};
 
 use crate::{
-    apply::nameless,
     departures::Departures,
     error::Error,
+    facts::Delays,
     metrics::ReservationMetrics,
     oversubscription::Evictions,
-    plan::{Delays, Plan, Step, plan},
-    read::given_request_id,
+    plan::{Plan, Step, plan},
+    request::given_request_id,
     since::Since,
+    status::nameless,
     watches::{self, Watched, is_slot},
 };
 

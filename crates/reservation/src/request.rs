@@ -5,8 +5,13 @@ use berth_core::{
     SlotKey,
     slot::{self, Slot},
 };
-use berth_crds::conditions::{Status, reservation::Reason};
+use berth_crds::{
+    Reservation,
+    conditions::{Status, reservation::Reason},
+    labels,
+};
 use berth_scheduler::{PipelineChoice, Rank, SlotRequest, pipeline_for};
+use kube::ResourceExt;
 
 use crate::status::Says;
 
@@ -62,4 +67,9 @@ fn missing_flavor(slot: &Slot, context: RequestContext<'_>) -> Says {
 /// The flavor groups cannot be read: nothing can be said about the slot.
 pub(crate) fn unreadable(why: &str) -> Says {
     Says::new(Status::Unknown, Reason::FlavorDataUnavailable, "flavor groups are not available").detailed(why)
+}
+
+pub(crate) fn given_request_id(object: &Reservation) -> Option<&str> {
+    let given = object.annotations().get(labels::CREATOR_REQUEST_ID);
+    given.map(String::as_str).filter(|id| !id.is_empty())
 }

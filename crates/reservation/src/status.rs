@@ -3,7 +3,10 @@
 use berth_core::HostName;
 use berth_crds::{
     Reservation, ReservationStatus,
-    conditions::{self, Status, reservation::Reason},
+    conditions::{
+        self, Status,
+        reservation::{self as texts, Reason},
+    },
 };
 use berth_scheduler::SchedulerError;
 use jiff::Timestamp;
@@ -105,6 +108,10 @@ fn is_said(says: &Says, status: &ReservationStatus) -> bool {
 pub(crate) fn unavailable(error: &SchedulerError) -> Says {
     let message = "the scheduler cannot decide at the moment";
     Says::new(Status::Unknown, Reason::SchedulerUnavailable, message).detailed(error.with_advice())
+}
+
+pub(crate) fn nameless() -> Says {
+    Says::new(Status::False, Reason::MissingResourceName, texts::NO_RESOURCE_NAME)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use berth_cluster::{Guard, ObjectKey};
 use berth_crds::Reservation;
 use tracing::info;
 
-use super::{plan::Cause, read::is_ours, reconcile::InFlightController};
+use super::{facts::is_ours, plan::Cause, reconcile::InFlightController};
 use crate::{
     error::Error,
     status::{Says, status},

@@ -7,6 +7,8 @@ use berth_core::{HostName, Resources, VmId};
 use berth_crds::{Reservation, facts};
 use jiff::Timestamp;
 
+use super::watches::is_in_flight;
+
 /// An in-flight reservation, the others of its VM, and where that is.
 #[derive(Clone, Debug)]
 pub struct Facts {
@@ -65,4 +67,9 @@ impl Flight {
             listed_first,
         }
     }
+}
+
+/// An in-flight reservation that stays until we delete it.
+pub(super) fn is_ours(object: &Reservation) -> bool {
+    is_in_flight(object) && object.metadata.deletion_timestamp.is_none()
 }

@@ -10,9 +10,8 @@ use berth_core::{HostName, VmId};
 use berth_crds::Reservation;
 
 use super::{
-    facts::{Facts, Flight},
+    facts::{Facts, Flight, is_ours},
     reconcile::InFlightController,
-    watches::is_in_flight,
 };
 
 impl InFlightController {
@@ -56,9 +55,4 @@ impl InFlightController {
         let malformed = hosts.malformed().into_iter().map(|one| HostName::from(&*one.key.name));
         Some(malformed.chain(listed.iter().cloned()).collect())
     }
-}
-
-/// An in-flight reservation that stays until we delete it.
-pub(super) fn is_ours(object: &Reservation) -> bool {
-    is_in_flight(object) && object.metadata.deletion_timestamp.is_none()
 }

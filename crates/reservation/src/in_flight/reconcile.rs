@@ -9,9 +9,9 @@ use tokio::sync::Mutex;
 use tracing::debug;
 
 use super::{
+    facts::is_ours,
     metrics::InFlightMetrics,
     plan::{Plan, Step, needs_size, plan},
-    read::is_ours,
     sightings::Sightings,
     vm_sizes::VmSizes,
     watches,

@@ -2,29 +2,11 @@
 //! host (document 21 sections 7 and 15 no. 2, 3, 5, 22 and 23). A function of facts; whether there is room on another
 //! host is asked when the plan is carried out.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use berth_core::{HostName, VmId};
 
-use super::Delays;
-use crate::facts::Facts;
-
-/// What is known of a VM that a slot expects.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct VmFact {
-    /// How long ago it was assigned to the slot.
-    pub age: Duration,
-    /// The hosts that list it, running or not.
-    pub hosts: BTreeSet<HostName>,
-    /// Those of them on which it counts in another slot: on the host of this slot in an earlier one by key (U35), on any
-    /// other host in whichever slot expects it there.
-    pub taken: BTreeSet<HostName>,
-    /// For how long this process has missed it: confirmed before and now on no host, or not yet on the host of the slot.
-    pub absent: Duration,
-}
+use crate::facts::{Delays, Facts, VmFact};
 
 /// What a verification comes to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use berth_core::{HostName, VmId, slot::Slot};
 use berth_crds::{Hypervisor, Reservation, facts};
 use berth_scheduler::Scheduler;
 
-use crate::{plan::VmFact, reconcile::ReservationController, watches::is_slot};
+use crate::{facts::VmFact, reconcile::ReservationController, watches::is_slot};
 
 impl<S: Scheduler> ReservationController<S> {
     /// What is known of the VMs that the slot expects. How long one is missing counts only while the slot is in force and

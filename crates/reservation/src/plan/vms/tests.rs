@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use berth_core::{Bytes, Cores, Resources, host::ConditionStatus::True};
 use proptest::prelude::*;
 
