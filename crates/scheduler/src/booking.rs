@@ -4,9 +4,46 @@
 use std::cmp::Reverse;
 
 use berth_capacity_view::View;
-use berth_core::{Bytes, HostName, SlotKey, VmId, reservation::Reservation};
+use berth_core::{Bytes, GroupName, HostName, Resources, SlotKey, VmId, reservation::Reservation};
 
-use crate::{Booking, Commitments, Guest, Request};
+use crate::Request;
+
+/// A VM of a flavor group, which commitments of its project may cover (document 60 section 10.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guest {
+    /// The flavor group that its flavor is in.
+    pub group: GroupName,
+    /// Its size, from the data of the flavor group.
+    pub size: Resources,
+    /// What the project has for it. Only what is left of commitments is booked.
+    pub commitments: Commitments,
+}
+
+/// What the commitments of a project have for a flavor group and a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Commitments {
+    /// The project has none that are in force.
+    None,
+    /// Its VMs use all of them.
+    UsedUp,
+    /// Something is left.
+    Left,
+}
+
+/// A VM that belongs into a slot (document 60 section 10.4). Until the slot shows it, the claim keeps its part of the slot
+/// from others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Booking {
+    /// The VM.
+    pub vm: VmId,
+    /// Its size, to be written.
+    pub size: Resources,
+    /// The slot that it goes into.
+    pub slot: SlotKey,
+    /// Slots on other hosts that expect it and where it is not, or that an earlier answer wanted it to be written into:
+    /// it leaves them (document 60 B25).
+    pub leaves: Vec<SlotKey>,
+}
 
 /// The slot that the VM of a request is to be written into; nothing when a slot of the host expects it already.
 pub(crate) fn book(view: &View, request: &Request, guest: &Guest, host: &HostName) -> Option<Booking> {

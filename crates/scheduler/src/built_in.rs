@@ -8,6 +8,7 @@ mod host_report;
 mod inner;
 mod placing;
 mod serving;
+mod settings;
 mod verdict;
 #[cfg(feature = "testing")]
 mod witness;
@@ -19,28 +20,11 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::{
     Answer, AnswerSettings, Call, Decision, EnqueueSlots, Explanation, Pin, Pipelines, Placed, Placement, Request,
-    Scheduler, SchedulerError, Shortage, SlotRequest, TieBreak, Verdict, WholeRequest, engine::Scope,
+    Scheduler, SchedulerError, Shortage, SlotRequest, Verdict, WholeRequest, engine::Scope,
 };
 pub use host_report::{Held, HostReport};
 use inner::Inner;
-
-/// Settings of the built-in scheduler.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// How hosts of equal weight are ordered.
-    pub tie_break: TieBreak,
-    /// The pipelines that requests can name.
-    pub pipelines: Pipelines,
-    /// How requests from outside are answered.
-    pub answers: AnswerSettings,
-}
-
-impl Default for Settings {
-    /// The compiled-in pipelines, ties by hash.
-    fn default() -> Self {
-        Self { tie_break: TieBreak::default(), pipelines: Pipelines::shipped(), answers: AnswerSettings::default() }
-    }
-}
+pub use settings::Settings;
 
 /// The scheduler in this process.
 pub struct BuiltIn {
@@ -193,6 +177,15 @@ impl BuiltIn {
     /// The lock, also after a panic: the view is whole between any two steps, and a decision works on an overlay.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock()
+    }
+}
+
+#[cfg(feature = "testing")]
+impl BuiltIn {
+    /// Tells `listener`, the first one that is given, of every answer that may have given room out: with the view as it
+    /// is then, and for [`crate::Scheduler::place_all`] with the request. It must not ask this scheduler anything.
+    pub fn on_answer(&self, listener: impl Fn(&View, Option<&WholeRequest>) + Send + Sync + 'static) {
+        self.witness.set(Box::new(listener));
     }
 }
 

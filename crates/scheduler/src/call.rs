@@ -2,11 +2,11 @@
 //! decided is in [`crate::BuiltIn::answer`]; how requests and answers look on the wire, and who writes what was booked,
 //! is for the API.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
-use berth_core::{GroupName, HostName, Resources, SlotKey, VmId};
+use berth_core::HostName;
 
-use crate::{Coverage, Decision, Explanation, Request};
+use crate::{Booking, Coverage, Decision, Explanation, Guest, Request, Stopwatch};
 
 /// How answers to requests from outside are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,12 +33,6 @@ impl Default for AnswerSettings {
     }
 }
 
-/// Tells how long something has taken: the crate itself has no clock.
-pub trait Stopwatch: fmt::Debug {
-    /// Time since some fixed moment before the run.
-    fn elapsed(&self) -> Duration;
-}
-
 /// One request with what a decision about it needs besides the view.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'c> {
@@ -56,28 +50,6 @@ pub struct Call<'c> {
     pub stopwatch: Option<&'c dyn Stopwatch>,
 }
 
-/// A VM of a flavor group, which commitments of its project may cover (document 60 section 10.1).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Guest {
-    /// The flavor group that its flavor is in.
-    pub group: GroupName,
-    /// Its size, from the data of the flavor group.
-    pub size: Resources,
-    /// What the project has for it. Only what is left of commitments is booked.
-    pub commitments: Commitments,
-}
-
-/// What the commitments of a project have for a flavor group and a zone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Commitments {
-    /// The project has none that are in force.
-    None,
-    /// Its VMs use all of them.
-    UsedUp,
-    /// Something is left.
-    Left,
-}
-
 /// What a request is answered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
@@ -91,19 +63,4 @@ pub struct Answer {
     pub coverage: Option<Coverage>,
     /// The hosts one by one, when the call asks for it.
     pub explanation: Option<Explanation>,
-}
-
-/// A VM that belongs into a slot (document 60 section 10.4). Until the slot shows it, the claim keeps its part of the slot
-/// from others.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Booking {
-    /// The VM.
-    pub vm: VmId,
-    /// Its size, to be written.
-    pub size: Resources,
-    /// The slot that it goes into.
-    pub slot: SlotKey,
-    /// Slots on other hosts that expect it and where it is not, or that an earlier answer wanted it to be written into:
-    /// it leaves them (document 60 B25).
-    pub leaves: Vec<SlotKey>,
 }

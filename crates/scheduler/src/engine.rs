@@ -95,7 +95,7 @@ pub(crate) fn rank<'r>(
     if pipeline.ignore_preselection {
         run.request.check_hypervisor_type()?;
     }
-    let (mut field, inputs) = Field::start(pipeline, run, scope);
+    let (mut field, inputs) = Field::start(pipeline.ignore_preselection, run, scope);
     journal.start(&field, &inputs);
     let mut removed = Shortage { hosts: field.len(), ..Shortage::default() };
     let failed = filter(pipeline, run, &mut field, &mut removed, journal);
@@ -172,7 +172,7 @@ fn input_weights(hosts: &Survivors<'_>, inputs: &Inputs<'_>, bounded: bool) -> V
     if inputs.is_empty() {
         return vec![0.0; hosts.len()];
     }
-    let weights = inputs.of(hosts);
+    let weights = hosts.input_weights(inputs);
     if bounded { weights.into_iter().map(tanh).collect() } else { weights }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use berth_capacity_view::{HostId, HostSet};
 use berth_core::HostName;
 
-use crate::{Candidates, Intent, Pipeline, run::Run, survivors::Survivors};
+use crate::{Candidates, Intent, run::Run};
 
 /// Which hosts a run looks at.
 #[derive(Clone, Copy, Debug)]
@@ -37,11 +37,11 @@ pub(crate) struct Field<'r> {
 
 impl<'r> Field<'r> {
     /// The hosts that a run starts with, and what the caller says that they weigh.
-    pub(crate) fn start(pipeline: &Pipeline, run: &Run<'r>, scope: Scope<'_>) -> (Self, Inputs<'r>) {
+    pub(crate) fn start(ignore_preselection: bool, run: &Run<'r>, scope: Scope<'_>) -> (Self, Inputs<'r>) {
         let present = run.fleet.view.present();
         let known = match (scope, &run.request.candidates) {
             (Scope::Only(ids), _) => ids.iter().copied().filter(|id| present.has(*id)).collect(),
-            (Scope::Request, Candidates::Listed(hosts)) if !pipeline.ignore_preselection => {
+            (Scope::Request, Candidates::Listed(hosts)) if !ignore_preselection => {
                 return Self::listed(run, hosts);
             }
             (Scope::Request, Candidates::Listed(hosts)) if run.intent.is_some_and(Intent::is_internal) => {
@@ -123,12 +123,6 @@ pub(crate) struct Inputs<'r> {
 impl<'r> Inputs<'r> {
     pub(crate) fn is_empty(&self) -> bool {
         self.known.is_empty() && self.strangers.is_empty()
-    }
-
-    /// The weight of each survivor.
-    pub(crate) fn of(&self, hosts: &Survivors<'r>) -> Vec<f64> {
-        let known = hosts.known.iter().map(|id| self.of_known(*id));
-        known.chain(hosts.strangers.iter().map(|name| self.of_stranger(name))).collect()
     }
 
     pub(crate) fn of_known(&self, id: HostId) -> f64 {

@@ -35,6 +35,18 @@ pub enum Intent {
 }
 
 impl Intent {
+    /// The intents for which fail-over reservations are managed and capacity is probed: rules that bind VMs to images,
+    /// projects or groups do not apply to them (document 60 section 4.1).
+    pub(crate) const NOT_A_VM: [Self; 3] =
+        [Self::ReserveForFailover, Self::ReuseFailoverReservation, Self::CapacityProbe];
+    /// The same and slot placement.
+    pub(crate) const NOT_A_VM_OR_SLOT: [Self; 4] = [
+        Self::ReserveForFailover,
+        Self::ReuseFailoverReservation,
+        Self::ReserveForCommittedResource,
+        Self::CapacityProbe,
+    ];
+
     /// All of them.
     pub const ALL: [Self; 9] = [
         Self::Create,

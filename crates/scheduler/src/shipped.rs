@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     params::Param,
-    pipeline::{PipelineSpec, StepSpec},
+    pipeline_spec::{PipelineSpec, StepSpec},
 };
 
 pub(crate) const GENERAL_PURPOSE: &str = "kvm-general-purpose-load-balancing";

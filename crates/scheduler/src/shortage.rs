@@ -18,6 +18,10 @@ pub struct FilterName {
 }
 
 impl FilterName {
+    pub(crate) const fn new(step: &'static str, short: &'static str) -> Self {
+        Self { step, short }
+    }
+
     /// Not a step: the host's capacity cannot be read, so it is not offered.
     pub const UNREADABLE: Self = Self { step: "unreadable_capacity", short: "unreadable capacity" };
     /// Not a step: the host's cluster has not been heard of for too long (document 60 B3).

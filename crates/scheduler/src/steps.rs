@@ -3,12 +3,14 @@
 mod fault;
 pub(crate) mod filters;
 pub(crate) mod question;
+mod resource_weights;
 mod scores;
 pub(crate) mod weighers;
 
 use std::fmt;
 
 pub use fault::{LoadFault, StepFault};
+pub(crate) use resource_weights::ResourceWeights;
 pub(crate) use scores::Scores;
 
 use crate::{FilterName, field::Field, run::Run, survivors::Survivors};
@@ -44,27 +46,4 @@ pub(crate) trait Weigher: fmt::Debug + Send + Sync {
 
     /// How the weigher ranks the hosts that the filters have left.
     fn weigh(&self, run: &Run<'_>, hosts: &Survivors<'_>) -> Scores;
-}
-
-/// A step that pipelines can name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StepDescription {
-    /// Its name.
-    pub name: &'static str,
-    /// What it does with hosts.
-    pub does: &'static str,
-    /// Its parameters and their types; empty without any.
-    pub parameters: &'static str,
-}
-
-/// The filters, in the order of docs/scheduler.md.
-pub fn filters() -> impl Iterator<Item = StepDescription> {
-    let kinds = filters::ALL.into_iter();
-    kinds.map(|kind| StepDescription { name: kind.name, does: kind.does, parameters: kind.parameters })
-}
-
-/// The weighers, in the order of docs/scheduler.md.
-pub fn weighers() -> impl Iterator<Item = StepDescription> {
-    let kinds = weighers::ALL.into_iter();
-    kinds.map(|kind| StepDescription { name: kind.name, does: kind.does, parameters: kind.parameters })
 }

@@ -4,7 +4,10 @@
 use berth_capacity_view::HostId;
 use berth_core::HostName;
 
-use crate::{field::Field, fleet::Fleet};
+use crate::{
+    field::{Field, Inputs},
+    fleet::Fleet,
+};
 
 pub(crate) struct Survivors<'r> {
     fleet: &'r Fleet,
@@ -19,6 +22,12 @@ impl<'r> Survivors<'r> {
         let mut known = Vec::with_capacity(field.known.len());
         known.extend(field.known.iter());
         Self { fleet, known, strangers: field.strangers }
+    }
+
+    /// The weight that the caller gives to each.
+    pub(crate) fn input_weights(&self, inputs: &Inputs<'r>) -> Vec<f64> {
+        let known = self.known.iter().map(|id| inputs.of_known(*id));
+        known.chain(self.strangers.iter().map(|name| inputs.of_stranger(name))).collect()
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -1,12 +1,12 @@
 //! What every step of a run did, for the metrics of document 60 section 11. Made only for runs with a stopwatch; how
 //! the numbers become metrics is for the API.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use berth_core::HostName;
 
 use crate::{
-    FilterName, Stopwatch,
+    FilterName,
     field::{Field, Inputs, Spot},
     fleet::Fleet,
     journal::{Journal, Weighing},
@@ -16,6 +16,12 @@ use crate::{
     survivors::Survivors,
     tanh::tanh,
 };
+
+/// Tells how long something has taken: the crate itself has no clock.
+pub trait Stopwatch: fmt::Debug {
+    /// Time since some fixed moment before the run.
+    fn elapsed(&self) -> Duration;
+}
 
 /// What one step did. Steps that the request gives nothing to do have no trace.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -130,7 +136,7 @@ impl<'r> Journal<'r> for Trace<'r, '_> {
 
     fn survivors(&mut self, survivors: &Survivors<'r>) {
         self.names = (0..survivors.len()).filter_map(|place| survivors.name(place)).collect();
-        let seen = self.inputs.of(survivors).into_iter().map(tanh).collect();
+        let seen = survivors.input_weights(&self.inputs).into_iter().map(tanh).collect();
         self.standing = Standing::new(self.ties, &self.names, seen);
     }
 

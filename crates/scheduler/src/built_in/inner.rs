@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use berth_capacity_view::Overlay;
 use berth_core::{HostName, SlotKey, host::Host, reservation::Reservation};
 
-use super::Settings;
+use super::settings::Settings;
 use crate::{
     Decision, Explanation, Request, SchedulerError, Stopwatch,
     engine::{self, Scope},

@@ -21,25 +21,7 @@ mod requested_destination;
 mod status_conditions;
 
 use super::{Filter, Made};
-use crate::{
-    FilterName, Intent,
-    params::{self, NoParams, Param},
-};
-
-/// The intents for which fail-over reservations are managed and capacity is probed: rules that bind VMs to images,
-/// projects or groups do not apply to them (document 60 section 4.1).
-const NOT_A_VM: [Intent; 3] = [Intent::ReserveForFailover, Intent::ReuseFailoverReservation, Intent::CapacityProbe];
-/// The same and slot placement.
-const NOT_A_VM_OR_SLOT: [Intent; 4] = [
-    Intent::ReserveForFailover,
-    Intent::ReuseFailoverReservation,
-    Intent::ReserveForCommittedResource,
-    Intent::CapacityProbe,
-];
-
-const fn name(step: &'static str, short: &'static str) -> FilterName {
-    FilterName { step, short }
-}
+use crate::params::{self, NoParams, Param};
 
 /// A filter that pipelines can name.
 pub(crate) struct FilterKind {

@@ -8,6 +8,9 @@ use berth_core::{GroupName, ProjectId};
 
 use crate::{Intent, ReservationType, run::Run};
 
+/// The hint that names the flavor group of the request.
+pub(crate) const RESOURCE_GROUP: &str = "_cortex_resource_group";
+
 /// The extra spec that names the flavor group.
 pub(crate) const HW_VERSION: &str = "quota:hw_version";
 

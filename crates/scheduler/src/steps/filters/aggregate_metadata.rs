@@ -2,7 +2,7 @@
 //! a host that names projects.
 
 use crate::{
-    FilterName,
+    FilterName, Intent,
     field::Field,
     run::Run,
     steps::{Effect, Filter, StepFault},
@@ -13,11 +13,11 @@ pub(super) struct AggregateMetadata;
 
 impl Filter for AggregateMetadata {
     fn name(&self) -> FilterName {
-        super::name("filter_aggregate_metadata", "aggregate metadata")
+        FilterName::new("filter_aggregate_metadata", "aggregate metadata")
     }
 
     fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
-        if run.is_for(&super::NOT_A_VM) {
+        if run.is_for(&Intent::NOT_A_VM) {
             return Ok(Effect::Skipped);
         }
         let (columns, project) = (run.fleet.columns(), &run.request.project);

@@ -1,7 +1,7 @@
 //! Keeps hosts that admit the project (document 60 section 5.11).
 
 use crate::{
-    FilterName,
+    FilterName, Intent,
     field::Field,
     run::Run,
     steps::{Effect, Filter, StepFault},
@@ -12,12 +12,12 @@ pub(super) struct AllowedProjects;
 
 impl Filter for AllowedProjects {
     fn name(&self) -> FilterName {
-        super::name("filter_allowed_projects", "allowed projects")
+        FilterName::new("filter_allowed_projects", "allowed projects")
     }
 
     fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
         let project = &run.request.project;
-        if run.is_for(&super::NOT_A_VM) || project.is_empty() {
+        if run.is_for(&Intent::NOT_A_VM) || project.is_empty() {
             return Ok(Effect::Skipped);
         }
         let admits = |id| run.fleet.host(id).is_none_or(|host| host.allowed_projects.contains(project));

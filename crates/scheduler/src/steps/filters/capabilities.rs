@@ -23,7 +23,7 @@ pub(super) struct Capabilities;
 
 impl Filter for Capabilities {
     fn name(&self) -> FilterName {
-        super::name("filter_capabilities", "capabilities")
+        FilterName::new("filter_capabilities", "capabilities")
     }
 
     fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {

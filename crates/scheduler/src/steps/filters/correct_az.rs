@@ -12,7 +12,7 @@ pub(super) struct CorrectAz;
 
 impl Filter for CorrectAz {
     fn name(&self) -> FilterName {
-        super::name("filter_correct_az", "zone")
+        FilterName::new("filter_correct_az", "zone")
     }
 
     fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {

@@ -25,7 +25,7 @@ pub(super) fn load(params: &[Param]) -> Made<dyn Filter> {
 
 impl Filter for ExcludeHosts {
     fn name(&self) -> FilterName {
-        super::name("filter_exclude_hosts", "excluded hosts")
+        FilterName::new("filter_exclude_hosts", "excluded hosts")
     }
 
     fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {

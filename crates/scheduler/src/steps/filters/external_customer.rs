@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use crate::{
-    FilterName,
+    FilterName, Intent,
     field::Field,
     intent::DOMAIN_NAME,
     params::{self, Param},
@@ -38,12 +38,12 @@ impl ExternalCustomer {
 
 impl Filter for ExternalCustomer {
     fn name(&self) -> FilterName {
-        super::name("filter_external_customer", "external customer")
+        FilterName::new("filter_external_customer", "external customer")
     }
 
     fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
         let external = run.request.hints.get(DOMAIN_NAME).is_ok_and(|domain| self.is_external(domain));
-        if run.is_for(&super::NOT_A_VM) || !external {
+        if run.is_for(&Intent::NOT_A_VM) || !external {
             return Ok(Effect::Skipped);
         }
         field.keep(run.fleet.columns().traits.get(EXCLUSIVE));

@@ -12,7 +12,7 @@ pub(super) struct HasAccelerators;
 
 impl Filter for HasAccelerators {
     fn name(&self) -> FilterName {
-        super::name("filter_has_accelerators", "accelerators")
+        FilterName::new("filter_has_accelerators", "accelerators")
     }
 
     fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {

@@ -36,7 +36,7 @@ pub(super) fn load(params: &[Param]) -> Made<dyn Filter> {
 
 impl Filter for HasEnoughCapacity {
     fn name(&self) -> FilterName {
-        super::name("filter_has_enough_capacity", "capacity")
+        FilterName::new("filter_has_enough_capacity", "capacity")
     }
 
     fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {

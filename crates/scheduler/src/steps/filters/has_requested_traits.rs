@@ -12,7 +12,7 @@ pub(super) struct HasRequestedTraits;
 
 impl Filter for HasRequestedTraits {
     fn name(&self) -> FilterName {
-        super::name("filter_has_requested_traits", "traits")
+        FilterName::new("filter_has_requested_traits", "traits")
     }
 
     fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {

@@ -12,7 +12,7 @@ pub(super) struct HostInstructions;
 
 impl Filter for HostInstructions {
     fn name(&self) -> FilterName {
-        super::name("filter_host_instructions", "host instructions")
+        FilterName::new("filter_host_instructions", "host instructions")
     }
 
     fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {

@@ -12,11 +12,11 @@ pub(super) struct ImageProperties;
 
 impl Filter for ImageProperties {
     fn name(&self) -> FilterName {
-        super::name("filter_image_properties", "image")
+        FilterName::new("filter_image_properties", "image")
     }
 
     fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
-        if run.is_for(&super::NOT_A_VM_OR_SLOT) {
+        if run.is_for(&Intent::NOT_A_VM_OR_SLOT) {
             return Ok(Effect::Skipped);
         }
         match image_type(run).as_deref() {

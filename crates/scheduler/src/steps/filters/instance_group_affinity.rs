@@ -1,7 +1,7 @@
 //! Keeps a server group with policy `affinity` on the hosts that it is on (document 60 section 5.9).
 
 use crate::{
-    FilterName,
+    FilterName, Intent,
     field::Field,
     run::Run,
     steps::{Effect, Filter, StepFault},
@@ -12,13 +12,13 @@ pub(super) struct InstanceGroupAffinity;
 
 impl Filter for InstanceGroupAffinity {
     fn name(&self) -> FilterName {
-        super::name("filter_instance_group_affinity", "affinity")
+        FilterName::new("filter_instance_group_affinity", "affinity")
     }
 
     fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
         let group = run.request.group.as_ref().filter(|group| group.policy == "affinity" && !group.hosts.is_empty());
         match group {
-            Some(group) if !run.is_for(&super::NOT_A_VM_OR_SLOT) => {
+            Some(group) if !run.is_for(&Intent::NOT_A_VM_OR_SLOT) => {
                 field.keep_named(run, &group.hosts.iter());
                 Ok(Effect::Done)
             }

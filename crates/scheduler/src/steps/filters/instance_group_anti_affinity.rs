@@ -4,7 +4,7 @@ use berth_capacity_view::HostSet;
 use serde_json::Value;
 
 use crate::{
-    FilterName, InstanceGroup,
+    FilterName, InstanceGroup, Intent,
     field::Field,
     run::Run,
     steps::{Effect, Filter, StepFault},
@@ -15,14 +15,14 @@ pub(super) struct InstanceGroupAntiAffinity;
 
 impl Filter for InstanceGroupAntiAffinity {
     fn name(&self) -> FilterName {
-        super::name("filter_instance_group_anti_affinity", "anti-affinity")
+        FilterName::new("filter_instance_group_anti_affinity", "anti-affinity")
     }
 
     fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
         let group = run.request.group.as_ref();
         let group = group.filter(|group| group.policy == "anti-affinity" && !group.members.is_empty());
         match group {
-            Some(group) if !run.is_for(&super::NOT_A_VM_OR_SLOT) => {
+            Some(group) if !run.is_for(&Intent::NOT_A_VM_OR_SLOT) => {
                 field.drop(&full(run, group));
                 Ok(Effect::Done)
             }

@@ -14,7 +14,7 @@ pub(super) struct LiveMigratable;
 
 impl Filter for LiveMigratable {
     fn name(&self) -> FilterName {
-        super::name("filter_live_migratable", "live migration")
+        FilterName::new("filter_live_migratable", "live migration")
     }
 
     fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {

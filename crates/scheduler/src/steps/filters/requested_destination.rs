@@ -5,7 +5,7 @@ use std::iter;
 use berth_capacity_view::HostSet;
 
 use crate::{
-    FilterName,
+    FilterName, Intent,
     field::Field,
     run::Run,
     steps::{Effect, Filter, StepFault},
@@ -16,11 +16,11 @@ pub(super) struct RequestedDestination;
 
 impl Filter for RequestedDestination {
     fn name(&self) -> FilterName {
-        super::name("filter_requested_destination", "destination")
+        FilterName::new("filter_requested_destination", "destination")
     }
 
     fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {
-        let Some(wanted) = run.request.destination.as_ref().filter(|_| !run.is_for(&super::NOT_A_VM_OR_SLOT)) else {
+        let Some(wanted) = run.request.destination.as_ref().filter(|_| !run.is_for(&Intent::NOT_A_VM_OR_SLOT)) else {
             return Ok(Effect::Skipped);
         };
         if wanted.host.is_empty() && wanted.aggregates.is_empty() {

@@ -13,7 +13,7 @@ pub(super) struct StatusConditions;
 
 impl Filter for StatusConditions {
     fn name(&self) -> FilterName {
-        super::name("filter_status_conditions", "status")
+        FilterName::new("filter_status_conditions", "status")
     }
 
     fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault> {

@@ -7,13 +7,12 @@ use berth_capacity_view::{HostId, Rooms};
 use berth_core::{Resources, host::Amounts};
 use serde::Deserialize;
 
-use super::ResourceWeights;
 use crate::{
     params::{self, Param},
     row::Figures,
     run::Run,
     steps::{
-        Made, Scores, StepFault, Weigher,
+        Made, ResourceWeights, Scores, StepFault, Weigher,
         question::{self, Extra},
     },
     survivors::Survivors,

@@ -4,12 +4,14 @@
 use berth_core::{Bytes, GroupName, reservation::Reservation};
 use serde::Deserialize;
 
-use super::RESOURCE_GROUP;
 use crate::{
     Intent,
     params::{self, Param},
     run::Run,
-    steps::{Made, Scores, Weigher, question::HW_VERSION},
+    steps::{
+        Made, Scores, Weigher,
+        question::{HW_VERSION, RESOURCE_GROUP},
+    },
     survivors::Survivors,
 };
 

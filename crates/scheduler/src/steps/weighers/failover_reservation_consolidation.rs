@@ -2,12 +2,11 @@
 
 use serde::Deserialize;
 
-use super::RESOURCE_GROUP;
 use crate::{
     Intent,
     params::{self, Param},
     run::Run,
-    steps::{Made, Scores, StepFault, Weigher},
+    steps::{Made, Scores, StepFault, Weigher, question::RESOURCE_GROUP},
     survivors::Survivors,
 };
 

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::ResourceWeights;
 use crate::{
     params::{self, Param},
     run::Run,
-    steps::{Made, Scores, StepFault, Weigher},
+    steps::{Made, ResourceWeights, Scores, StepFault, Weigher},
     survivors::Survivors,
 };
 
