@@ -5,7 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use berth_core::{HostName, SlotKey, VmId, reservation::Reservation};
 
-use crate::{Assumed, Claim, HostState, claim::Claims, index::Index, view::Known};
+use crate::{Assumed, Claim, HostState, claim::Claims, index::Index};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) reservation: Reservation,
+    /// The present `targetHost` was assumed before it was shown.
+    pub(crate) ours: bool,
+}
 
 /// What a decision counts otherwise than the view does.
 #[derive(Clone, Debug, Default)]

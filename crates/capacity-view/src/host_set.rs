@@ -1,9 +1,18 @@
 //! A set of hosts as bits over their places, so that narrowing a set costs one instruction per 64 hosts. What a set
 //! means is for its owner; nothing here knows whether a place is in use.
 
-use crate::HostId;
-
 const BITS: usize = u64::BITS as usize;
+
+/// The place of a host in the list. It stays the same while the host is known, and is given anew afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostId(pub(crate) usize);
+
+impl HostId {
+    /// The bare place, for columns that are kept beside the view.
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
 
 /// A set of hosts. Sets of different lengths go together: a place beyond the end is not in the set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

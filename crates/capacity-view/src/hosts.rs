@@ -4,18 +4,7 @@ use std::collections::BTreeMap;
 
 use berth_core::HostName;
 
-use crate::{HostState, columns::Columns};
-
-/// The place of a host in the list. It stays the same while the host is known, and is given anew afterwards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HostId(pub(crate) usize);
-
-impl HostId {
-    /// The bare place, for columns that are kept beside the view.
-    pub fn index(self) -> usize {
-        self.0
-    }
-}
+use crate::{HostId, HostState, columns::Columns};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hosts {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_core::{HostName, Resources, SlotKey, VmId, host::Amounts, reservation::Reservation};
 
 use crate::{
-    Assumed, Claim, Entries, HostId, HostSet, HostState, Question, Rooms, View,
+    Assumed, Claim, Entries, HostId, HostSet, HostState, View,
     counted::{Changes, Counted},
 };
 
@@ -20,6 +20,13 @@ pub struct Overlay<'v> {
     touched: BTreeMap<HostId, HostState>,
     touched_set: HostSet,
     renewed: u64,
+}
+
+impl View {
+    /// The view as a decision sees it while it is made. It changes nothing here.
+    pub fn overlay(&self) -> Overlay<'_> {
+        Overlay::new(self)
+    }
 }
 
 impl<'v> Overlay<'v> {
@@ -91,11 +98,6 @@ impl<'v> Overlay<'v> {
     /// What is the same whatever a decision does.
     pub fn view(&self) -> &'v View {
         self.view
-    }
-
-    /// The room that a request finds on each host.
-    pub fn rooms(&self, question: &Question<'_>) -> Rooms<'_> {
-        Rooms::new(self, question)
     }
 
     /// Free room of a host, as [`View::free`] tells it.

@@ -75,6 +75,13 @@ pub struct Rooms<'v> {
     own: HostSet,
 }
 
+impl Overlay<'_> {
+    /// The room that a request finds on each host.
+    pub fn rooms(&self, question: &Question<'_>) -> Rooms<'_> {
+        Rooms::new(self, question)
+    }
+}
+
 impl<'v> Rooms<'v> {
     pub(crate) fn new(overlay: &'v Overlay<'v>, question: &Question<'_>) -> Self {
         let (counted, view) = (question.counted(), overlay.view());

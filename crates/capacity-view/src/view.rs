@@ -13,10 +13,10 @@ use berth_core::{
 };
 
 use crate::{
-    Assumed, Claim, Class, Entries, HostId, HostSet, HostState, Overlay,
+    Assumed, Claim, Class, Entries, HostId, HostSet, HostState,
     claim::Claims,
     columns::Columns,
-    counted::{Changes, Counted},
+    counted::{Changes, Counted, Known},
     hosts::Hosts,
     index::Index,
     sightings::Sightings,
@@ -36,13 +36,6 @@ pub struct View {
     index: Index,
     displaced: u64,
     renewed: u64,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
-    pub(crate) reservation: Reservation,
-    /// The present `targetHost` was assumed before it was shown.
-    ours: bool,
 }
 
 /// What a Hypervisor event did.
@@ -175,11 +168,6 @@ impl View {
         let over = self.claims.expired(now);
         let touched: BTreeSet<HostName> = over.iter().filter_map(|instance| self.claims.remove(instance)).collect();
         self.renew_all(touched)
-    }
-
-    /// The view as a decision sees it while it is made. It changes nothing here.
-    pub fn overlay(&self) -> Overlay<'_> {
-        Overlay::new(self)
     }
 
     /// Takes over the assume entries and the ended claims of a decision. Returns the hosts that gained room.

@@ -21,9 +21,8 @@ use crate::{
     Model, Refusal,
     question::{CandidatesQuestion, GenerationOptions},
 };
-use answer::Answer;
+use answer::{Answer, Found};
 use plan::{Plan, Planned};
-use search::Requests;
 
 /// The bounds of the issue, with nothing drawn.
 impl Default for GenerationOptions {
@@ -50,13 +49,6 @@ pub struct Candidates<'m> {
     found: Option<Found<'m>>,
     /// Whether there may be more because a bound was reached; the limit of the question is none.
     pub is_cut: bool,
-}
-
-/// What was found, and for what.
-#[derive(Debug)]
-struct Found<'m> {
-    plan: Plan<'m>,
-    requests: Requests<'m>,
 }
 
 impl Candidates<'_> {

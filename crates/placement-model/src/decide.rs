@@ -4,6 +4,7 @@
 mod allocations;
 mod associations;
 mod consumers;
+mod decision;
 mod inventories;
 mod names;
 mod providers;
@@ -14,10 +15,9 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-use crate::{Changes, Command, Facts, Outcome, ProviderId, Refusal, changes::ProviderChange};
+use crate::{Command, Facts};
+use decision::Decision;
 use view::View;
-
-type Decision = Result<(Changes, Outcome), Refusal>;
 
 /// What `command` does to what was read, all of it or nothing. `facts` has at least what [`Command::wants`] names; more
 /// changes nothing.
@@ -58,14 +58,4 @@ pub fn decide(command: &Command, facts: &Facts) -> Decision {
         Command::DeleteAllocations { consumer } => allocations::delete(view, consumer),
         Command::Reshape { inventories, allocations } => reshape::reshape(view, inventories, allocations),
     }
-}
-
-/// A change of one provider and nothing else.
-fn only(provider: ProviderId, change: ProviderChange) -> Changes {
-    Changes { providers: [(provider, change)].into(), ..Changes::default() }
-}
-
-/// One step of the generation.
-fn raised() -> ProviderChange {
-    ProviderChange { raised: 1, touched: true, ..ProviderChange::default() }
 }

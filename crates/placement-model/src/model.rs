@@ -6,51 +6,26 @@
 //! that it changes, not on how many there are.
 
 mod column;
+mod known;
 mod names;
 mod record;
 mod register;
+mod slot;
 mod sorted;
 mod view;
 
 use std::sync::Arc;
 
-pub use names::Known;
+pub use known::Known;
 pub(crate) use record::{Record, capacity};
 pub(crate) use register::{Number, Register};
+pub(crate) use slot::{Slot, Tree};
 pub use view::Provider;
 
 use crate::{ClassName, Key, ProviderId, ProviderState, TraitName};
 use column::Column;
+use known::Names;
 use sorted::Sorted;
-
-/// Where a record is. It does not change while the provider is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Slot(u32);
-
-impl Slot {
-    fn new(place: usize) -> Self {
-        Self(u32::try_from(place).unwrap_or(u32::MAX))
-    }
-
-    pub(crate) fn place(self) -> usize {
-        usize::try_from(self.0).unwrap_or(usize::MAX)
-    }
-}
-
-/// A tree: its members in the order of creation.
-#[derive(Debug, Clone)]
-pub(crate) struct Tree {
-    pub root: ProviderId,
-    pub members: Arc<[(ProviderId, Slot)]>,
-}
-
-impl Tree {
-    /// Where a member is.
-    pub fn find(&self, id: ProviderId) -> Option<Slot> {
-        let place = self.members.binary_search_by_key(&id, |member| member.0).ok()?;
-        Some(self.members[place].1)
-    }
-}
 
 /// All providers, and the names of classes and traits.
 #[derive(Debug, Clone, Default)]
@@ -60,9 +35,7 @@ pub struct Model {
     by_id: Sorted<ProviderId, Slot>,
     by_uuid: Sorted<Key, Slot>,
     trees: Sorted<ProviderId, Tree>,
-    classes: Register<ClassName, Known>,
-    traits: Register<TraitName, Known>,
-    aggregates: Register<Key, ()>,
+    names: Names,
 }
 
 impl Model {
@@ -70,10 +43,10 @@ impl Model {
     pub fn new(classes: &[&str], traits: &[&str]) -> Self {
         let mut model = Self::default();
         for (place, name) in classes.iter().enumerate() {
-            model.classes.mark(&ClassName::new(name), Some(Known::standard(place)));
+            model.names.classes.mark(&ClassName::new(name), Some(Known::standard(place)));
         }
         for (place, name) in traits.iter().enumerate() {
-            model.traits.mark(&TraitName::new(name), Some(Known::standard(place)));
+            model.names.traits.mark(&TraitName::new(name), Some(Known::standard(place)));
         }
         model
     }
@@ -88,33 +61,10 @@ impl Model {
         self.len() == 0
     }
 
-    /// The provider with this UUID.
-    pub fn provider(&self, uuid: &Key) -> Option<Provider<'_>> {
-        Some(self.view(self.record(*self.by_uuid.get(uuid)?)?))
-    }
-
-    /// The provider with this number.
-    pub fn by_number(&self, id: ProviderId) -> Option<Provider<'_>> {
-        Some(self.view(self.record(*self.by_id.get(&id)?)?))
-    }
-
-    /// All providers in the order of creation.
-    pub fn providers(&self) -> impl Iterator<Item = Provider<'_>> {
-        self.by_id.values().filter_map(|slot| Some(self.view(self.record(*slot)?)))
-    }
-
-    pub(crate) fn at(&self, slot: Slot) -> Option<Provider<'_>> {
-        Some(self.view(self.record(slot)?))
-    }
-
-    fn view<'m>(&'m self, record: &'m Record) -> Provider<'m> {
-        Provider { model: self, record }
-    }
-
     /// Takes a provider in, new or changed.
     pub fn put(&mut self, state: &ProviderState) {
         let slot = self.slot_for(state.id);
-        let record = Record::new(self, state);
+        let record = Record::new(&mut self.names, state);
         let old = self.records.get(slot.place()).cloned();
         self.reindex(slot, old.as_deref(), Some(&record));
         self.records.set(slot.place(), Some(Arc::new(record)));
@@ -142,9 +92,13 @@ impl Model {
         let classes = |record: Option<&Record>| -> Vec<Number> {
             record.iter().flat_map(|record| record.inventories.iter().map(|held| held.0)).collect()
         };
-        self.classes.hold(slot, &classes(old), &classes(new));
-        self.traits.hold(slot, old.map_or(&[], |old| &old.traits), new.map_or(&[], |new| &new.traits));
-        self.aggregates.hold(slot, old.map_or(&[], |old| &old.aggregates), new.map_or(&[], |new| &new.aggregates));
+        self.names.classes.hold(slot, &classes(old), &classes(new));
+        self.names.traits.hold(slot, old.map_or(&[], |old| &old.traits), new.map_or(&[], |new| &new.traits));
+        self.names.aggregates.hold(
+            slot,
+            old.map_or(&[], |old| &old.aggregates),
+            new.map_or(&[], |new| &new.aggregates),
+        );
         if old.map(|old| &old.uuid) != new.map(|new| &new.uuid) {
             // Another provider may have the UUID by now: it was deleted and created again.
             if let Some(old) = old.filter(|old| self.by_uuid.get(&old.uuid) == Some(&slot)) {
@@ -203,15 +157,15 @@ impl Model {
     }
 
     pub(crate) fn class_register(&self) -> &Register<ClassName, Known> {
-        &self.classes
+        &self.names.classes
     }
 
     pub(crate) fn trait_register(&self) -> &Register<TraitName, Known> {
-        &self.traits
+        &self.names.traits
     }
 
     pub(crate) fn aggregate_register(&self) -> &Register<Key, ()> {
-        &self.aggregates
+        &self.names.aggregates
     }
 }
 

@@ -11,10 +11,7 @@ use crate::{
     Key, Refusal, Version,
     question::{Group, ProvidersQuestion},
 };
-use schema::{Form, Schema};
-
-/// A parameter of a query string after percent-decoding, in the order of the query.
-pub type Pair = (String, String);
+use schema::{Form, Pair, Schema};
 
 /// The last value of a parameter: what counts where a repetition is not meant (document 51 section 1.7).
 fn last<'a>(pairs: &'a [Pair], key: &str) -> Option<&'a str> {

@@ -3,13 +3,21 @@
 //! the answer was found by [`super::search`].
 
 use super::{
-    Found,
     form::{Form, Requests},
+    plan::Plan,
+    search,
 };
 use crate::{
     Model, json,
     model::{Record, Slot, Tree},
 };
+
+/// What was found, and for what.
+#[derive(Debug)]
+pub struct Found<'m> {
+    pub plan: Plan<'m>,
+    pub requests: search::Requests<'m>,
+}
 
 /// An answer that is being written; by default one without candidates.
 #[derive(Debug, Default)]

@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Decision, View, consumers,
+    consumers,
+    decision::Decision,
     usage::{Line, Usage},
-    view::no_such_class,
+    view::{View, no_such_class},
 };
 use crate::{Changes, ClassName, Inventory, Key, Outcome, ProviderId, ProviderState, Refusal, command::ConsumerWrite};
 

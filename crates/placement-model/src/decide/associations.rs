@@ -3,7 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Decision, View, only, raised};
+use super::{
+    decision::{Decision, only, raised},
+    view::View,
+};
 use crate::{Changes, Key, Outcome, ProviderState, Refusal, TraitName, changes::ProviderChange, provider::Aggregate};
 
 pub(super) fn set_aggregates(view: &View<'_>, provider: &Key, generation: Option<i64>, sent: &[String]) -> Decision {

@@ -3,7 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Decision, View, only, raised, view::no_such_class};
+use super::{
+    decision::{Decision, only, raised},
+    view::{View, no_such_class},
+};
 use crate::{
     ClassName, Inventory, Key, Outcome, ProviderState, Refusal, changes::ProviderChange, command::ReservedRule,
     refusal::Code,

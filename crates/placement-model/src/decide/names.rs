@@ -1,7 +1,10 @@
 //! Custom classes and traits (document 51 sections 6 and 7). It decides that standard names stay as they are, that names are
 //! unique, and that nothing that is used is deleted.
 
-use super::{Decision, View, view::no_such_class};
+use super::{
+    decision::Decision,
+    view::{View, no_such_class},
+};
 use crate::{Changes, ClassName, Outcome, Refusal, TraitName, changes::NameChange, names::is_custom, standard};
 
 pub(super) fn ensure_trait(view: &View<'_>, name: &TraitName) -> Decision {

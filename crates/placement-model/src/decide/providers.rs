@@ -3,7 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Decision, View, only};
+use super::{
+    decision::{Decision, only},
+    view::View,
+};
 use crate::{
     Changes, Key, Outcome, ProviderId, ProviderState, Refusal,
     changes::{NewProvider, ProviderChange},

@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Decision, View,
     allocations::{Interim, Request},
-    consumers, inventories,
-    view::no_such_class,
+    consumers,
+    decision::Decision,
+    inventories,
+    view::{View, no_such_class},
 };
 use crate::{
     Changes, Outcome, ProviderState, Refusal,

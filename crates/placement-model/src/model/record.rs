@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use super::{Model, register::Number};
+use super::{known::Names, register::Number};
 use crate::{
     ClassName, Key, ProviderId, ProviderState, json,
     names::SHARES,
@@ -73,8 +73,8 @@ struct Numbers {
 
 impl Record {
     /// Takes a provider in; names that are new get numbers.
-    pub fn new(model: &mut Model, state: &ProviderState) -> Self {
-        let numbers = Numbers::new(model, state);
+    pub fn new(names: &mut Names, state: &ProviderState) -> Self {
+        let numbers = Numbers::new(names, state);
         let (summary, quoted) = summary(state);
         Self {
             id: state.id,
@@ -133,13 +133,13 @@ fn meet(own: &[Number], asked: &[Number]) -> bool {
 }
 
 impl Numbers {
-    fn new(model: &mut Model, state: &ProviderState) -> Self {
+    fn new(names: &mut Names, state: &ProviderState) -> Self {
         let mut inventories: Vec<_> =
-            state.inventories.iter().map(|(class, held)| (model.classes.number(class), *held)).collect();
+            state.inventories.iter().map(|(class, held)| (names.classes.number(class), *held)).collect();
         inventories.sort_unstable_by_key(|held| held.0);
-        let mut traits: Vec<_> = state.traits.iter().map(|name| model.traits.number(name)).collect();
+        let mut traits: Vec<_> = state.traits.iter().map(|one| names.traits.number(one)).collect();
         traits.sort_unstable();
-        let mut aggregates: Vec<_> = state.aggregates.iter().map(|one| model.aggregates.number(&one.key)).collect();
+        let mut aggregates: Vec<_> = state.aggregates.iter().map(|one| names.aggregates.number(&one.key)).collect();
         aggregates.sort_unstable();
         aggregates.dedup();
         Self { inventories: inventories.into(), traits: traits.into(), aggregates: aggregates.into() }

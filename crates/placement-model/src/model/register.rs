@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Slot, column::Column, sorted::Sorted};
+use super::{column::Column, slot::Slot, sorted::Sorted};
 
 /// The number of a class, trait or aggregate.
 pub type Number = u32;

@@ -135,16 +135,22 @@ fn indexes(model: &Model) -> BTreeMap<String, BTreeSet<ProviderId>> {
             all.insert(name, ids);
         }
     };
-    for entry in model.classes.iter() {
-        hold(format!("class {}", entry.name), model.classes.holders(model.classes.find(&entry.name).unwrap()));
+    for entry in model.names.classes.iter() {
+        hold(
+            format!("class {}", entry.name),
+            model.names.classes.holders(model.names.classes.find(&entry.name).unwrap()),
+        );
     }
-    for entry in model.traits.iter() {
-        hold(format!("trait {}", entry.name), model.traits.holders(model.traits.find(&entry.name).unwrap()));
+    for entry in model.names.traits.iter() {
+        hold(
+            format!("trait {}", entry.name),
+            model.names.traits.holders(model.names.traits.find(&entry.name).unwrap()),
+        );
     }
-    for entry in model.aggregates.iter() {
+    for entry in model.names.aggregates.iter() {
         hold(
             format!("aggregate {}", entry.name),
-            model.aggregates.holders(model.aggregates.find(&entry.name).unwrap()),
+            model.names.aggregates.holders(model.names.aggregates.find(&entry.name).unwrap()),
         );
     }
     for tree in model.trees.values() {

@@ -2,11 +2,36 @@
 
 use jiff::Timestamp;
 
-use super::{Model, record::Record};
+use super::{Model, record::Record, slot::Slot};
 use crate::{
     ClassName, Key, ProviderId, ProviderState, TraitName,
     provider::{Aggregate, Held},
 };
+
+impl Model {
+    /// The provider with this UUID.
+    pub fn provider(&self, uuid: &Key) -> Option<Provider<'_>> {
+        Some(self.view(self.record(*self.by_uuid.get(uuid)?)?))
+    }
+
+    /// The provider with this number.
+    pub fn by_number(&self, id: ProviderId) -> Option<Provider<'_>> {
+        Some(self.view(self.record(*self.by_id.get(&id)?)?))
+    }
+
+    /// All providers in the order of creation.
+    pub fn providers(&self) -> impl Iterator<Item = Provider<'_>> {
+        self.by_id.values().filter_map(|slot| Some(self.view(self.record(*slot)?)))
+    }
+
+    pub(crate) fn at(&self, slot: Slot) -> Option<Provider<'_>> {
+        Some(self.view(self.record(slot)?))
+    }
+
+    pub(super) fn view<'m>(&'m self, record: &'m Record) -> Provider<'m> {
+        Provider { model: self, record }
+    }
+}
 
 /// A provider of a model, with names instead of numbers.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +83,7 @@ impl<'m> Provider<'m> {
 
     /// What it has, by name of the class.
     pub fn inventories(&self) -> Vec<(&'m ClassName, &'m Held)> {
-        let named = |held: &'m (u32, Held)| Some((&self.model.classes.entry(held.0)?.name, &held.1));
+        let named = |held: &'m (u32, Held)| Some((&self.model.names.classes.entry(held.0)?.name, &held.1));
         let mut all: Vec<_> = self.record.inventories.iter().filter_map(named).collect();
         all.sort_unstable_by_key(|held| held.0);
         all
@@ -66,12 +91,12 @@ impl<'m> Provider<'m> {
 
     /// What it has of a class.
     pub fn inventory(&self, class: &ClassName) -> Option<&'m Held> {
-        self.record.held(self.model.classes.find(class)?)
+        self.record.held(self.model.names.classes.find(class)?)
     }
 
     /// Its traits, ascending.
     pub fn traits(&self) -> Vec<&'m TraitName> {
-        let named = |number: &u32| Some(&self.model.traits.entry(*number)?.name);
+        let named = |number: &u32| Some(&self.model.names.traits.entry(*number)?.name);
         let mut all: Vec<_> = self.record.traits.iter().filter_map(named).collect();
         all.sort_unstable();
         all

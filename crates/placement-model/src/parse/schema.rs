@@ -3,8 +3,10 @@
 
 use std::fmt;
 
-use super::Pair;
 use crate::{Refusal, key};
+
+/// A parameter of a query string after percent-decoding, in the order of the query.
+pub type Pair = (String, String);
 
 /// What a value must look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
