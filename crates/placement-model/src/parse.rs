@@ -11,7 +11,8 @@ use crate::{
     Key, Refusal, Version,
     question::{Group, ProvidersQuestion},
 };
-use schema::{Form, Pair, Schema};
+pub use schema::Pair;
+use schema::{Form, Schema};
 
 /// The last value of a parameter: what counts where a repetition is not meant (document 51 section 1.7).
 fn last<'a>(pairs: &'a [Pair], key: &str) -> Option<&'a str> {

@@ -5,7 +5,6 @@ mod seeds;
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{Router, routing::any};
 use berth_placement_model::question::GenerationOptions;
 use berth_telemetry::clock::{Clock, SystemClock};
 use tokio::{
@@ -18,8 +17,7 @@ pub use seeds::Seeds;
 use crate::{
     ledger::Ledger,
     policy::Policies,
-    protocol::{authentication::Authentication, cors::Cors, problem::Problem, serve},
-    route::PATHS,
+    protocol::{authentication::Authentication, cors::Cors, problem::Problem},
 };
 
 /// What the API bears.
@@ -137,12 +135,6 @@ impl Api {
     /// What it bears.
     pub fn bounds(&self) -> &Bounds {
         &self.bounds
-    }
-
-    /// The API as a router. It routes by itself; the paths are named here for metrics only.
-    pub fn router(self) -> Router {
-        let named = PATHS.iter().fold(Router::new(), |router, (_, path)| router.route(path, any(serve)));
-        named.fallback(serve).with_state(Arc::new(self))
     }
 
     /// The right to run, once there is room.

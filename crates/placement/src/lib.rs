@@ -8,6 +8,7 @@ pub mod differences;
 mod handlers;
 mod json;
 pub mod ledger;
+mod pipeline;
 pub mod policy;
 pub mod protocol;
 mod route;

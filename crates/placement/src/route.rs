@@ -2,58 +2,14 @@
 //! which rule it needs (document 51 sections 1.1, 1.6 and 1.8). It decides 404 and 405; what an endpoint does is in `handlers`.
 
 mod endpoints;
+mod paths;
 
 use axum::http::{Method, StatusCode};
 
 pub use endpoints::{Action, ENDPOINTS, Endpoint, Media};
+pub use paths::{PATHS, Route};
 
 use crate::protocol::{problem::Problem, target::path_item};
-
-/// A path of the API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the table below has the paths")]
-pub enum Route {
-    Root,
-    Providers,
-    Provider,
-    Inventories,
-    Inventory,
-    ProviderUsages,
-    Aggregates,
-    ProviderTraits,
-    ProviderAllocations,
-    Classes,
-    Class,
-    Traits,
-    Trait,
-    ManyAllocations,
-    Allocations,
-    Usages,
-    Candidates,
-    Reshaper,
-}
-
-/// All paths; an item in braces is any text.
-pub const PATHS: [(Route, &str); 18] = [
-    (Route::Root, "/"),
-    (Route::Providers, "/resource_providers"),
-    (Route::Provider, "/resource_providers/{uuid}"),
-    (Route::Inventories, "/resource_providers/{uuid}/inventories"),
-    (Route::Inventory, "/resource_providers/{uuid}/inventories/{resource_class}"),
-    (Route::ProviderUsages, "/resource_providers/{uuid}/usages"),
-    (Route::Aggregates, "/resource_providers/{uuid}/aggregates"),
-    (Route::ProviderTraits, "/resource_providers/{uuid}/traits"),
-    (Route::ProviderAllocations, "/resource_providers/{uuid}/allocations"),
-    (Route::Classes, "/resource_classes"),
-    (Route::Class, "/resource_classes/{name}"),
-    (Route::Traits, "/traits"),
-    (Route::Trait, "/traits/{name}"),
-    (Route::ManyAllocations, "/allocations"),
-    (Route::Allocations, "/allocations/{consumer_uuid}"),
-    (Route::Usages, "/usages"),
-    (Route::Candidates, "/allocation_candidates"),
-    (Route::Reshaper, "/reshaper"),
-];
 
 /// Where a request goes: an endpoint and the items of its path.
 #[derive(Debug, Clone, PartialEq, Eq)]

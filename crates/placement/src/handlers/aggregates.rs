@@ -3,7 +3,10 @@
 use berth_placement_model::{Command, Version};
 use serde::Serialize;
 
-use super::{call::Call, known, provider, untold, write};
+use super::{
+    call::Call,
+    ledger::{known, provider, untold, write},
+};
 use crate::{
     answer::{Age, Answer},
     api::Api,

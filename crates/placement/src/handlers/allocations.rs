@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use berth_placement_model::{Command, Version, key::canonical};
 use serde::Serialize;
 
-use super::{call::Call, usages::UNKNOWN, write};
+use super::{call::Call, ledger::write, usages::UNKNOWN};
 use crate::{
     answer::{Age, Answer},
     api::Api,

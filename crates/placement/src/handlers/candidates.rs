@@ -11,7 +11,7 @@ use berth_placement_model::{
 use futures::stream;
 use tokio::{sync::OwnedSemaphorePermit, time::timeout_at};
 
-use super::{call::Call, model};
+use super::{call::Call, ledger::model};
 use crate::{
     answer::{Age, Answer},
     api::Api,

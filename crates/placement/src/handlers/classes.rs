@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{
     call::{Call, agrees},
-    model, write,
+    ledger::{model, write},
 };
 use crate::{
     answer::{Age, Answer},

@@ -3,7 +3,10 @@
 use berth_placement_model::{Command, ProviderState, provider::Held};
 use jiff::Timestamp;
 
-use super::{again, call::Call, known, provider, untold, write};
+use super::{
+    call::Call,
+    ledger::{again, known, provider, untold, write},
+};
 use crate::{
     answer::{Age, Answer},
     api::Api,

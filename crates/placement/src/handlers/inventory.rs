@@ -3,7 +3,11 @@
 use axum::http::StatusCode;
 use berth_placement_model::{ClassName, Command, ProviderState};
 
-use super::{again, call::Call, inventories::modified, known, provider, untold, write};
+use super::{
+    call::Call,
+    inventories::modified,
+    ledger::{again, known, provider, untold, write},
+};
 use crate::{
     answer::{Age, Answer},
     api::Api,

@@ -3,7 +3,10 @@
 use berth_placement_model::{Command, Model, ProviderState, TraitName};
 use serde::Serialize;
 
-use super::{again, call::Call, model, no_provider, untold, write};
+use super::{
+    call::Call,
+    ledger::{again, model, no_provider, untold, write},
+};
 use crate::{
     answer::{Age, Answer},
     api::Api,

@@ -6,7 +6,10 @@ use berth_placement_model::{Command, Key, command::Parent, model::Provider, pars
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{call::Call, known, model, no_provider, untold, write};
+use super::{
+    call::Call,
+    ledger::{known, model, no_provider, untold, write},
+};
 use crate::{
     answer::{Age, Answer},
     api::Api,

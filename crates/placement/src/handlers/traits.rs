@@ -4,7 +4,10 @@ use axum::http::StatusCode;
 use berth_placement_model::{Command, Outcome, TraitName};
 use serde::Serialize;
 
-use super::{call::Call, model, write};
+use super::{
+    call::Call,
+    ledger::{model, write},
+};
 use crate::{
     answer::{Age, Answer},
     api::Api,

@@ -6,7 +6,10 @@ use berth_placement_model::ClassName;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{again, call::Call, provider};
+use super::{
+    call::Call,
+    ledger::{again, provider},
+};
 use crate::{
     answer::{Age, Answer},
     api::Api,

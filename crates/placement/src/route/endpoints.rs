@@ -1,7 +1,7 @@
 //! Every endpoint with what stands before it. It decides nothing: it is the tables of document 51 sections 1.1, 1.5, 1.6 and
 //! 1.8, and the order of methods is that of `Allow`.
 
-use super::Route;
+use super::paths::Route;
 use crate::policy::rules;
 
 /// What an endpoint does.

@@ -26,6 +26,19 @@ struct Source {
     tests: BTreeSet<String>,
 }
 
+impl Source {
+    /// Whether the code names an item: a type or a constant anywhere, a function where it is called.
+    fn uses(&self, name: &str) -> bool {
+        let is_function = name.starts_with(|sign: char| sign.is_lowercase());
+        let is_item = |around: &[Token]| {
+            let [before, token, after] = around else { return false };
+            let is_named = token.as_str() == name && *before != "." && *before != "mod" && *before != "fn";
+            is_named && (!is_function || *after == "(" || *after == "::")
+        };
+        self.code.windows(3).any(is_item)
+    }
+}
+
 /// The production modules of a crate.
 #[derive(Debug)]
 pub struct Modules(BTreeMap<Module, Source>);
@@ -61,7 +74,7 @@ impl Modules {
             }
         };
         for import in &source.imports {
-            if !import.is_handed_on || source.code.iter().any(|token| *token == import.name) {
+            if !import.is_handed_on || source.uses(&import.name) {
                 take(&import.path);
             }
         }
