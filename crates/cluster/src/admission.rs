@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::{
     Cluster, Kind, ReadError,
-    connect::WRITE_DEADLINE,
+    deadlines::WRITE_DEADLINE,
     read_once::{Failure, page},
 };
 pub use fault::Fault;

@@ -20,7 +20,6 @@ use berth_telemetry::{clock::Clock, config};
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Resource, ResourceExt};
 use parking_lot::Mutex;
-use prometheus::{IntCounterVec, IntGaugeVec};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
@@ -29,7 +28,7 @@ use self::{
     confirmation::{Confirmation, confirmation},
     window::Window,
 };
-use crate::{Event, EventKind, Events, ObjectKey, Right, Store};
+use crate::{BrakeMetrics, Event, EventKind, Events, ObjectKey, Right, Store};
 
 /// The command with which a person confirms, for an hour.
 const CONFIRM: &str = "kubectl annotate --overwrite knowledge flavor-groups \
@@ -49,13 +48,6 @@ pub struct BrakeParts {
     pub events: Events,
     /// Counts.
     pub metrics: Arc<BrakeMetrics>,
-}
-
-/// What the brake counts.
-#[derive(Debug)]
-pub struct BrakeMetrics {
-    pub(crate) engaged: IntGaugeVec,
-    pub(crate) stopped: IntCounterVec,
 }
 
 /// Whose plan it is.

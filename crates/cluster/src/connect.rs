@@ -2,11 +2,7 @@
 //! of connections and says in one line what is wrong when there is no way to the home cluster; whether a cluster is fit
 //! for us, and whether a remote answers at all, is decided in `preflight` and `fitness`.
 
-use std::{
-    fmt, io,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{io, path::Path, time::Duration};
 
 use berth_core::ClusterName;
 use berth_telemetry::config::ApiServers;
@@ -14,106 +10,21 @@ use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
-use thiserror::Error;
 use tokio::time::timeout;
 
+mod error;
 mod remote;
 mod stack;
 
-use crate::{Clusters, chain, names::names, watch::WATCH_TIMEOUT};
+pub use error::ConnectError;
 
-/// How long a write may take before its outcome counts as unknown (decision D10).
-pub const WRITE_DEADLINE: Duration = Duration::from_secs(4);
-/// How long a read may take.
-pub(crate) const READ_DEADLINE: Duration = Duration::from_secs(10);
+use crate::{
+    Cluster, Clusters, chain,
+    deadlines::{READ_DEADLINE, WATCH_TIMEOUT},
+    names::names,
+};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-
-/// A Kubernetes API server and the way to it.
-#[derive(Clone)]
-pub struct Cluster {
-    /// How we call it.
-    pub name: ClusterName,
-    /// The client; it does not repeat anything on its own.
-    pub client: Client,
-}
-
-impl fmt::Debug for Cluster {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cluster").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-/// There is no way to the API server.
-#[derive(Debug, Error)]
-pub enum ConnectError {
-    /// The file does not exist.
-    #[error("the kubeconfig {} does not exist; give the path of an existing one", path.display())]
-    Missing {
-        /// The path as given.
-        path: PathBuf,
-    },
-    /// The file cannot be read.
-    #[error("the kubeconfig {} cannot be read; check its permissions", path.display())]
-    Unreadable {
-        /// The path as given.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-    /// The file can be read and makes no sense.
-    #[error("the kubeconfig {origin} cannot be used: {reason}")]
-    Invalid {
-        /// The path, or where the configuration was looked for.
-        origin: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// Nothing was given and nothing was found.
-    #[error(
-        "no Kubernetes configuration found: give a kubeconfig, set KUBECONFIG, or run in a pod with a service account \
-         ({reason})"
-    )]
-    Nowhere {
-        /// Where was looked, and what was missing.
-        reason: String,
-    },
-    /// No answer.
-    #[error("the API server {server} does not answer: {reason}; check the address and the network")]
-    Unreachable {
-        /// Its URL.
-        server: String,
-        /// What happened.
-        reason: String,
-    },
-    /// It does not know us.
-    #[error("the API server {server} does not accept our credentials (401): renew the token or the client certificate")]
-    Unauthorized {
-        /// Its URL.
-        server: String,
-    },
-    /// It answered with something else than its version.
-    #[error("{server} does not answer like a Kubernetes API server: {reason}; check the address")]
-    NotKubernetes {
-        /// Its URL.
-        server: String,
-        /// What it said.
-        reason: String,
-    },
-    /// The configuration of a remote cluster leads nowhere.
-    #[error("apiservers.remotes[{index}].{key} ({host}): {reason}")]
-    Remote {
-        /// Its place in the list.
-        index: usize,
-        /// The key that is wrong.
-        key: &'static str,
-        /// Its URL, as it was given.
-        host: String,
-        /// What is wrong.
-        reason: String,
-    },
-}
 
 impl Cluster {
     /// Connects to the cluster of `kubeconfig`, or, without one, to the one that the environment names: `KUBECONFIG`,

@@ -10,7 +10,7 @@ use tokio::{sync::mpsc, time::timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use crate::{Clusters, EventMetrics, Fence, chain, connect::WRITE_DEADLINE};
+use crate::{Clusters, EventMetrics, Fence, chain, deadlines::WRITE_DEADLINE};
 
 /// Events that may wait to be published.
 const QUEUE: usize = 1024;

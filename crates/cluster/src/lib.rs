@@ -11,9 +11,11 @@ mod answers;
 mod brake;
 mod chain;
 mod class;
+mod cluster;
 mod clusters;
 mod conflicts;
 mod connect;
+mod deadlines;
 mod difference;
 mod events;
 mod fitness;
@@ -44,12 +46,13 @@ mod write;
 
 pub use absences::Absences;
 pub use admission::{Fault, Refused, Tried, Untried, refuses, try_stored};
-pub use brake::{Asker, Brake, BrakeMetrics, BrakeParts, Disruption, Stopped, braked_slots, say_braked};
+pub use brake::{Asker, Brake, BrakeParts, Disruption, Stopped, braked_slots, say_braked};
 pub use chain::chain;
 pub use class::{Class, Classified};
+pub use cluster::Cluster;
 pub use clusters::Clusters;
 pub use conflicts::watch_conflicts;
-pub use connect::{Cluster, ConnectError, home_server};
+pub use connect::{ConnectError, home_server};
 pub use difference::difference;
 pub use events::{Event, EventKind, Events};
 pub use fitness::{Fitness, watch_fitness};
@@ -63,8 +66,8 @@ pub use manager::{
     Action, Around, Key, Manager, Options, Pick, Queue, Reconciler, Requests, Retry, Scope, Watches, Work,
 };
 pub use metrics::{
-    ClusterMetrics, ConflictMetrics, ControllerMetrics, EventMetrics, FitnessMetrics, LeaseMetrics, StoreMetrics,
-    WriteMetrics,
+    BrakeMetrics, ClusterMetrics, ConflictMetrics, ControllerMetrics, EventMetrics, FitnessMetrics, LeaseMetrics,
+    StoreMetrics, WriteMetrics,
 };
 pub use preflight::{Need, Preflight, Verb, preflight};
 pub use read_once::{Listed, ReadError, leave_out};

@@ -23,8 +23,9 @@ mod seeded;
 mod watches;
 
 pub use backoff::Retry;
-pub use reconciler::{Action, Key, Reconciler};
-pub use requests::Requests;
+pub use reconciler::{Action, Reconciler};
+pub use requests::{Key, Requests};
+pub use run::Around;
 use run::Runs;
 pub use seeded::Pick;
 use seeded::SeededQueue;
@@ -37,10 +38,6 @@ const SHUTDOWN: Duration = Duration::from_secs(4);
 
 /// A name, and work that goes on until the process stops.
 pub type Work = (Cow<'static, str>, BoxFuture<'static, ()>);
-
-/// A function around each run, for simulations that pause a process. Runs are tasks of their own, so pausing the queue does not
-/// pause them.
-pub type Around = Arc<dyn Fn(BoxFuture<'static, Action>) -> BoxFuture<'static, Action> + Send + Sync>;
 
 /// How waiting keys are ordered and run.
 pub enum Queue {

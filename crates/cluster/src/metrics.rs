@@ -9,7 +9,7 @@ use berth_telemetry::metrics::{
 };
 use prometheus::{HistogramVec, IntCounterVec, IntGaugeVec};
 
-use crate::{brake::BrakeMetrics, watch::Credentials};
+use crate::watch::Credentials;
 
 const RUNS: Metric = Metric {
     name: "berth_controller_runs_total",
@@ -184,6 +184,13 @@ pub struct ConflictMetrics {
 #[derive(Debug)]
 pub struct EventMetrics {
     pub(crate) dropped: IntCounterVec,
+}
+
+/// What the brake counts.
+#[derive(Debug)]
+pub struct BrakeMetrics {
+    pub(crate) engaged: IntGaugeVec,
+    pub(crate) stopped: IntCounterVec,
 }
 
 /// What the election of a leader shows.

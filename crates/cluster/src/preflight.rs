@@ -14,7 +14,7 @@ use kube::{Api, api::PostParams};
 use thiserror::Error;
 use tokio::time::timeout;
 
-use crate::{Cluster, Kind, chain, connect::READ_DEADLINE};
+use crate::{Cluster, Kind, chain, deadlines::READ_DEADLINE};
 
 /// The oldest API server that knows all that our CRDs use (ruling U16).
 const OLDEST: (u32, u32) = (1, 31);

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 use tokio::time::timeout;
 
-use crate::{Cluster, Guarded, Kind, Store, answers::words, chain, connect::READ_DEADLINE, kind_name};
+use crate::{Cluster, Guarded, Kind, Store, answers::words, chain, deadlines::READ_DEADLINE, kind_name};
 
 /// Objects that are asked for at once.
 const PAGE: u32 = 500;

@@ -25,9 +25,9 @@ use tracing::{Dispatch, debug, info, instrument::WithSubscriber, warn};
 
 use crate::{
     Call, Clusters, Fence, ObjectKey, Operation, Right, Verb, WriteError,
-    connect::{READ_DEADLINE, WRITE_DEADLINE},
+    deadlines::{READ_DEADLINE, WATCH_TIMEOUT, WRITE_DEADLINE},
     watch::{
-        WATCH_TIMEOUT, pause,
+        pause,
         trouble::{Telling, Trouble},
     },
     write::Failure,

@@ -15,6 +15,8 @@ use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use tokio::sync::watch;
 
+mod change;
+mod complete;
 mod completeness;
 mod entries;
 mod followed;
@@ -22,48 +24,16 @@ mod index;
 mod replacing;
 mod sending;
 
-pub use completeness::{Complete, Completeness, Partial, Whole};
+pub use change::{Change, Entry};
+pub use complete::Complete;
+pub use completeness::{Completeness, Partial, Whole};
 use entries::{Entries, Report};
 use followed::Followed;
 pub use index::Index;
 use index::Indexes;
-pub(crate) use sending::{Asking, Sending};
+pub(crate) use sending::Sending;
 
 use crate::{Guarded, Kind, ObjectKey, kind_name};
-
-/// An object and its key.
-#[derive(Clone, Debug)]
-pub struct Entry<K> {
-    /// Where it lives and what it is called.
-    pub key: ObjectKey,
-    /// The object itself.
-    pub object: Arc<K>,
-}
-
-/// What happened to one object.
-///
-/// `old` and `new` are the last readable states. They are the same when an object has begun or ceased to be malformed
-/// without a readable change, and both `None` when an object was never readable: look at [`Store::malformed`] then.
-#[derive(Clone, Debug)]
-pub struct Change<K> {
-    /// Which object.
-    pub key: ObjectKey,
-    /// What was there before.
-    pub old: Option<Arc<K>>,
-    /// What is there now.
-    pub new: Option<Arc<K>>,
-}
-
-impl<K: Kind> Change<K> {
-    /// Whether more than the status has changed.
-    pub fn is_of_spec(&self) -> bool {
-        let version = |object: &Option<Arc<K>>| {
-            object.as_ref().map(|object| (object.meta().uid.clone(), object.meta().generation))
-        };
-        let new = version(&self.new);
-        new.is_none() || version(&self.old) != new
-    }
-}
 
 /// An object whose newest state does not decode.
 #[derive(Clone, Debug, PartialEq)]
@@ -215,57 +185,6 @@ impl<K: Kind> Store<K> {
     /// ([`Store::followed`]); for the watches of controllers.
     pub(crate) fn on_resynced(&self, listener: impl Fn(&ClusterName) + Send + Sync + 'static) {
         self.shared.listeners.lock().resynced.push(Box::new(listener));
-    }
-
-    /// Whether what the store shows of `cluster` is all there is.
-    pub fn completeness(&self, cluster: &ClusterName) -> Completeness {
-        let data = self.shared.data.read();
-        let why = match data.clusters.get(cluster) {
-            None => Some("it is not watched".to_owned()),
-            Some(member) => member.why_partial(self.asked()),
-        };
-        why.map_or(Completeness::Complete, |why| Completeness::Partial { why })
-    }
-
-    /// Reading access for decisions that must not rest on a partial read (decision D5): deletions, and conclusions from
-    /// the absence of an object.
-    pub fn complete(&self, cluster: &ClusterName) -> Result<Complete<'_, K>, Partial> {
-        match self.completeness(cluster) {
-            Completeness::Complete => Ok(Complete::new(self, cluster.clone())),
-            Completeness::Partial { why } => {
-                Err(Partial { kind: kind_name::<K>(), cluster: cluster.clone(), object: None, why })
-            }
-        }
-    }
-
-    /// The same for a decision that unreadable objects hinder only when they `concern` it, so that one object of
-    /// somebody else does not stop everything.
-    pub fn complete_for(
-        &self,
-        cluster: &ClusterName,
-        concerns: impl Fn(&Malformed) -> bool,
-    ) -> Result<Complete<'_, K>, Partial> {
-        self.followed(cluster)?;
-        let malformed = self.malformed().into_iter().filter(|one| one.key.cluster == *cluster);
-        match malformed.into_iter().find(concerns) {
-            None => Ok(Complete::new(self, cluster.clone())),
-            Some(one) => {
-                let (kind, object, why) = (kind_name::<K>(), Some(one.key.name.clone()), one.error.to_string());
-                Err(Partial { kind, cluster: cluster.clone(), object, why })
-            }
-        }
-    }
-
-    /// Whether the store follows `cluster`: its first list is complete and its watch gets through. Objects that cannot
-    /// be read do not count here; a decision that they concern asks for [`Store::complete_for`].
-    pub fn followed(&self, cluster: &ClusterName) -> Result<(), Partial> {
-        let data = self.shared.data.read();
-        let why = match data.clusters.get(cluster) {
-            None => Some("it is not watched".to_owned()),
-            Some(member) => member.why_unfollowed(self.asked()),
-        };
-        let partial = |why| Partial { kind: kind_name::<K>(), cluster: cluster.clone(), object: None, why };
-        why.map_or(Ok(()), |why| Err(partial(why)))
     }
 
     /// Whether `cluster` serves the kind, as far as is known: false only of a kind that need not be installed
@@ -435,18 +354,6 @@ impl<K: Kind> Store<K> {
             member.failing = why;
             Vec::new()
         });
-    }
-
-    /// To be taken before a write of this object is sent.
-    pub(crate) fn sending(&self, key: &ObjectKey) -> Sending<K> {
-        Sending::new(self.asking(key))
-    }
-
-    /// To be taken before this object is asked for.
-    pub(crate) fn asking(&self, key: &ObjectKey) -> Asking<K> {
-        let data = self.shared.data.read();
-        let ticket = data.clusters.get(&key.cluster).map(|member| member.entries.ticket(&key.name)).unwrap_or_default();
-        Asking::new(self.clone(), key.clone(), ticket)
     }
 
     /// How long `cluster` has been followed in all.

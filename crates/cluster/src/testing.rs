@@ -8,7 +8,7 @@ use crate::{Guarded, Index, Key, Kind, Properties, Requests, Store, StoreSet, Vi
 /// What a replica decides about the lease: what the model of the election checks.
 pub mod lease {
     pub use crate::{
-        connect::WRITE_DEADLINE,
+        deadlines::WRITE_DEADLINE,
         lease::step::{Action, Mark, Record, Seen, Sent, Standing, TIMING, Timing, may_write},
     };
 }

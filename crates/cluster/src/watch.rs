@@ -13,27 +13,25 @@ use tracing::{Dispatch, debug, info, instrument::WithSubscriber, warn};
 mod absent;
 mod anew;
 mod credentials;
+mod feeding;
 mod naming;
 pub(crate) mod trouble;
 
-use crate::{Cluster, Completeness, Guarded, Kind, Store, StoreMetrics, connect::READ_DEADLINE, kind_name, write};
+use crate::{
+    Cluster, Completeness, Guarded, Kind, Store, StoreMetrics,
+    deadlines::{READ_DEADLINE, WATCH_TIMEOUT},
+    kind_name, write,
+};
 pub(crate) use credentials::Credentials;
+use feeding::{FIRST_PAUSE, Feeding, Item, LONGEST_PAUSE, Progress};
 use naming::Naming;
 use trouble::{Sort, Telling, Trouble};
 
-/// The API server ends a watch after this time, and we begin the next one where it ended. A connection that has died
-/// silently is noticed a little later.
-pub(crate) const WATCH_TIMEOUT: Duration = Duration::from_secs(60);
-
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// A watch without errors for so long may have recovered; an idle one says nothing about it. It doubles with each
 /// failure in a row.
 const FIRST_QUIET: Duration = Duration::from_secs(1);
 const LONGEST_QUIET: Duration = Duration::from_secs(10);
 const HOUSEKEEPING: Duration = Duration::from_secs(5);
-
-type Item<K> = watcher::Result<watcher::Event<Guarded<K>>>;
 
 /// Keeps `store` up to date with `cluster` until `stop`. The cluster is part of the store when this returns, not yet
 /// synced; nothing else happens before the future is polled.
@@ -75,27 +73,6 @@ fn feed_as<K: Kind>(
             _ = both => {},
         }
     }
-}
-
-struct Feeding<K: Kind> {
-    store: Store<K>,
-    cluster: Cluster,
-    metrics: Arc<StoreMetrics>,
-    api: Api<Guarded<K>>,
-    naming: Naming,
-    /// The kind need not be installed.
-    optional: bool,
-}
-
-/// What the watch is at.
-struct Progress {
-    /// A list has begun and is not complete.
-    listing: bool,
-    /// Since the watch was last seen to work. A list alone does not prove that.
-    failures: u32,
-    telling: Telling,
-    /// When a watch that has failed counts as quiet for long enough.
-    quiet_at: Instant,
 }
 
 impl<K: Kind> Feeding<K> {

@@ -17,25 +17,17 @@ use tokio::time::timeout;
 mod body;
 mod error;
 
+pub use body::Guard;
 pub(crate) use error::Failure;
 pub use error::{Call, Operation, WriteError};
 
 use crate::{
     Clusters, Fence, Guarded, Kind, ObjectKey, Store, Whole, WriteMetrics, conflicts,
-    connect::{READ_DEADLINE, WRITE_DEADLINE},
+    deadlines::{READ_DEADLINE, WRITE_DEADLINE},
     gvk, kind_name,
     store::Sending,
     turns::Turn,
 };
-
-/// What else must not have changed for a write to apply. That it is still the same object, by its uid, is always asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Guard {
-    /// Nothing: the keys that are sent are ours alone.
-    None,
-    /// The whole object: the decision rests on what was read.
-    Version,
-}
 
 /// What a write has brought about.
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@ use berth_core::ClusterName;
 use berth_telemetry::config::Remote;
 use kube::Config;
 
-use super::{Cluster, ConnectError, stack};
-use crate::chain;
+use super::{error::ConnectError, stack};
+use crate::{Cluster, chain};
 
 /// A client for the remote at `index` of the configuration, with the credentials of `home`.
 pub(super) fn cluster(

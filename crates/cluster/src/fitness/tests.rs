@@ -72,7 +72,7 @@ fn answer(request: &Request, server: Server, asked: &AtomicUsize) -> Reply {
 impl Scene {
     async fn becomes(&self, server: Server) {
         *self.server.lock() = server;
-        sleep(LONGEST_PAUSE + crate::connect::READ_DEADLINE * 2).await;
+        sleep(LONGEST_PAUSE + crate::deadlines::READ_DEADLINE * 2).await;
     }
 
     fn gauge(&self) -> Value {

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     Call, Cluster, LeaseMetrics, ObjectKey, Right, Verb, WriteError,
-    connect::WRITE_DEADLINE,
+    deadlines::WRITE_DEADLINE,
     write::{self, Failure},
 };
 use trouble::Trouble;

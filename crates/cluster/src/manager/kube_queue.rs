@@ -20,7 +20,11 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, warn};
 
-use super::{Action, Around, Key, Reconciler, Requests, hand_over::HandOver, run::Runs};
+use super::{
+    Action, Key, Reconciler, Requests,
+    hand_over::HandOver,
+    run::{Around, Runs},
+};
 
 /// How long the futures of runs that were aborted may take to be dropped.
 const ABORT: Duration = Duration::from_millis(400);

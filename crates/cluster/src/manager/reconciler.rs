@@ -1,10 +1,10 @@
 //! What a controller is: its name, its keys, what it watches, which keys it begins with, which rights it needs, and what it
 //! does about one key. Everything else about running it is the business of the manager.
 
-use std::{error::Error, fmt, future::Future, time::Duration};
+use std::{error::Error, future::Future, time::Duration};
 
-use super::Watches;
-use crate::{Classified, ObjectKey, Right};
+use super::{Key, Watches};
+use crate::{Classified, Right};
 
 /// What follows a reconciliation that has succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,15 +21,6 @@ impl Action {
         delay.map_or(Self::AwaitChange, Self::RequeueAfter)
     }
 }
-
-/// What a controller is asked to reconcile: the key of an object, or a value without an object, such as a project. Two keys
-/// that print alike must be the same key.
-pub trait Key: Clone + Ord + fmt::Debug + fmt::Display + Send + Sync + 'static {}
-
-impl Key for ObjectKey {}
-
-#[cfg(test)]
-impl Key for u32 {}
 
 /// A controller, as its crate declares it. The manager runs it, see [`super::Manager`].
 pub trait Reconciler: Send + Sync + 'static {

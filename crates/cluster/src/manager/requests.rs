@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -12,7 +13,16 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::Key;
+use crate::ObjectKey;
+
+/// What a controller is asked to reconcile: the key of an object, or a value without an object, such as a project. Two keys
+/// that print alike must be the same key.
+pub trait Key: Clone + Ord + fmt::Debug + fmt::Display + Send + Sync + 'static {}
+
+impl Key for ObjectKey {}
+
+#[cfg(test)]
+impl Key for u32 {}
 
 /// Collects the requests of one controller. Clones share them.
 ///

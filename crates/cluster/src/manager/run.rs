@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use tokio::time::Instant;
 use tracing::{Instrument, debug, info, info_span, warn};
 
@@ -74,3 +75,7 @@ impl<R: Reconciler> Runs<R> {
         self.metrics.backing_off.with_label_values(&[R::NAME]).set(number);
     }
 }
+
+/// A function around each run, for simulations that pause a process. Runs are tasks of their own, so pausing the queue does not
+/// pause them.
+pub type Around = Arc<dyn Fn(BoxFuture<'static, Action>) -> BoxFuture<'static, Action> + Send + Sync>;

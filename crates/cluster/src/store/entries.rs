@@ -13,7 +13,7 @@ use std::{
 
 use berth_core::ClusterName;
 
-use super::Change;
+use super::change::Change;
 use crate::{ObjectKey, guarded::Broken};
 
 /// An object as somebody reported it.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Change;
+use super::change::Change;
 use crate::ObjectKey;
 
 /// A secondary index: its name within the kind, and under which values an object is found.

@@ -5,7 +5,8 @@
 use std::{mem, sync::Arc};
 
 use super::{
-    Change, Store,
+    Store,
+    change::Change,
     entries::{Entries, Ticket},
     report,
 };
@@ -25,7 +26,7 @@ pub(crate) struct Asking<K: Kind> {
 }
 
 impl<K: Kind> Sending<K> {
-    pub(super) fn new(asking: Asking<K>) -> Self {
+    fn new(asking: Asking<K>) -> Self {
         Self { asking, outcome_known: false }
     }
 
@@ -69,7 +70,7 @@ impl<K: Kind> Drop for Sending<K> {
 }
 
 impl<K: Kind> Asking<K> {
-    pub(super) fn new(store: Store<K>, key: ObjectKey, ticket: Ticket) -> Self {
+    fn new(store: Store<K>, key: ObjectKey, ticket: Ticket) -> Self {
         Self { store, key, ticket }
     }
 
@@ -81,5 +82,19 @@ impl<K: Kind> Asking<K> {
 
     fn change(&self, f: impl FnOnce(&mut Entries<K>, &Arc<str>) -> Vec<Change<K>>) {
         self.store.change(&self.key.cluster, |member| f(&mut member.entries, &self.key.name));
+    }
+}
+
+impl<K: Kind> Store<K> {
+    /// To be taken before a write of this object is sent.
+    pub(crate) fn sending(&self, key: &ObjectKey) -> Sending<K> {
+        Sending::new(self.asking(key))
+    }
+
+    /// To be taken before this object is asked for.
+    pub(crate) fn asking(&self, key: &ObjectKey) -> Asking<K> {
+        let data = self.shared.data.read();
+        let ticket = data.clusters.get(&key.cluster).map(|member| member.entries.ticket(&key.name)).unwrap_or_default();
+        Asking::new(self.clone(), key.clone(), ticket)
     }
 }

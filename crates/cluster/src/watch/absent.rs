@@ -6,7 +6,7 @@ use kube::api::ListParams;
 use tokio::time::sleep;
 use tracing::info;
 
-use super::{FIRST_PAUSE, Feeding, Item, LONGEST_PAUSE, Progress};
+use super::feeding::{FIRST_PAUSE, Feeding, Item, LONGEST_PAUSE, Progress};
 use crate::{Kind, kind_name};
 
 /// Whether this answer to a list or a watch says that there is no such kind.

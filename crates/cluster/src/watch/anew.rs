@@ -7,8 +7,11 @@ use kube::api::ListParams;
 use tokio::time::timeout;
 use tracing::warn;
 
-use super::{Feeding, Item, Progress, trouble::Trouble};
-use crate::{Guarded, Kind, connect::READ_DEADLINE, kind_name};
+use super::{
+    feeding::{Feeding, Item, Progress},
+    trouble::Trouble,
+};
+use crate::{Guarded, Kind, deadlines::READ_DEADLINE, kind_name};
 
 /// Objects that are asked for at once.
 const PAGE: u32 = 500;

@@ -4,10 +4,19 @@ use kube::core::{ObjectMeta, object::HasStatus};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::{Guard, Kind, difference};
+use crate::{Kind, difference};
 
 /// The parts of the metadata that writers may change; the rest belongs to the API server.
 const METADATA: [&str; 4] = ["annotations", "finalizers", "labels", "ownerReferences"];
+
+/// What else must not have changed for a write to apply. That it is still the same object, by its uid, is always asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// Nothing: the keys that are sent are ours alone.
+    None,
+    /// The whole object: the decision rests on what was read.
+    Version,
+}
 
 /// The merge patch of the main resource; `None` if nothing differs.
 pub(super) fn main<K: Kind>(old: &K, new: &K, guard: Guard) -> Result<Option<Value>, String> {
