@@ -16,3 +16,6 @@ pub use incoming::{Incoming, decode};
 pub use malformed::Malformed;
 pub(crate) use malformed::one_line;
 pub use outgoing::{Ids, encode};
+
+/// The path of the endpoint; with a slash at its end it does not exist.
+pub const PATH: &str = "/scheduler/nova/external";

@@ -2,12 +2,26 @@
 //! 13). What a commitment does for a VM is decided by the scheduler.
 
 use berth_scheduler::{Answer, Guest, Intent, Request};
-use berth_telemetry::metrics::{Metrics, MetricsError};
+use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 use prometheus::IntCounterVec;
 
-use super::{NO_HOST, PLACEMENTS};
 use crate::GuestLookup;
 
+/// `cortex_nova_placement_total`.
+pub const PLACEMENTS: Metric = Metric {
+    name: "cortex_nova_placement_total",
+    kind: Kind::Counter,
+    labels: &["flavor_group", "intent", "cr_slot"],
+    help: "VMs that got a host, by what the commitments of their project do for them: no_cr, slot_missed, slot_used or error.",
+};
+/// `cortex_nova_no_host_found_total`.
+pub const NO_HOST: Metric = Metric {
+    name: "cortex_nova_no_host_found_total",
+    kind: Kind::Counter,
+    labels: &["cr_slot", "flavor_group", "intent"],
+    help: "Requests without a host, by what the commitments of their project could do for them: no_cr, cr_exhausted, \
+           slot_exhausted, slot_blocked or error.",
+};
 /// The counters.
 #[derive(Clone)]
 pub(super) struct CoverageMetrics {

@@ -11,7 +11,7 @@ use axum::{
 };
 use tokio::time::{Instant, timeout_at};
 
-use super::{Api, DEADLINE_MS, FORWARDED, body, refusal::Refusal, run, showing};
+use super::{DEADLINE_MS, FORWARDED, api::Api, body, refusal::Refusal, run, showing};
 use crate::{
     Backend, Role,
     wire::{self, Incoming},

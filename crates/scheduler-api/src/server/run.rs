@@ -10,7 +10,7 @@ use axum::{
 };
 use berth_scheduler::{Answer, Call, Candidates, Intent, Request, SchedulerError, Stopwatch as _};
 
-use super::{Api, refusal::Refusal, surroundings::Watch};
+use super::{api::Api, refusal::Refusal, surroundings::Watch};
 use crate::{
     Backend, Outcome,
     wire::{self, Incoming, one_line},
