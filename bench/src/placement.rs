@@ -33,9 +33,9 @@ use self::{
     scene::{Scene, limited},
 };
 use crate::{
-    Size,
     error::Error,
     pairs::{self, ratio},
+    size::Size,
     table::{Goal, Row},
 };
 

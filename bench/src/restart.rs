@@ -8,7 +8,7 @@ use berth_crds::names;
 use jiff::Timestamp;
 
 use crate::{
-    Size, cloud,
+    cloud,
     error::Error,
     fill::{Counts, create, fill},
     floor::watching::Watching,
@@ -16,6 +16,7 @@ use crate::{
     pairs::{median, per},
     plane::Plane,
     requests::Requests,
+    size::Size,
     table::{Goal, Row, WRITES_PER_COMMITMENT, WRITES_PER_SLOT},
 };
 use moments::{first_slot, lease_taken};

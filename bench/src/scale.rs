@@ -7,17 +7,15 @@ mod served;
 use std::time::Duration;
 
 use crate::{
-    Size,
     error::Error,
     pairs::median,
+    size::Size,
     table::{Goal, Row, WRITES_PER_COMMITMENT, WRITES_PER_SLOT},
 };
 use served::Served;
 
 /// How many times the smallest figure per slot the largest one may be.
 const TIMES: f64 = 1.2;
-/// Percent of a core at rest.
-const REST_PERCENT: f64 = 2.0;
 
 /// One size.
 #[derive(Clone, Copy, Debug)]

@@ -10,12 +10,7 @@ mod nova;
 mod reference;
 mod socket;
 
-use crate::{Size, error::Error, table::Row};
-
-/// Hosts of the cloud that most figures are of.
-const HOSTS: usize = 2_000;
-/// Reservations on each host at the start.
-const PER_HOST: usize = 10;
+use crate::{error::Error, size::Size, table::Row};
 
 /// Measures and prints everything, or in short the decisions of one process alone.
 pub async fn measure(size: Size) -> Result<Row, Error> {

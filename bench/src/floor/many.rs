@@ -6,9 +6,12 @@ use berth_crds::CommittedResource;
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::time::Instant;
 
-use super::{bare::Bare, learned, watching::Watching, with_hosts};
+use super::{
+    bare::Bare,
+    scene::{learned, with_hosts},
+    watching::Watching,
+};
 use crate::{
-    Size,
     cloud::{self, Pattern},
     error::Error,
     fill::create,
@@ -17,6 +20,7 @@ use crate::{
     plane::Plane,
     proc::Usage,
     requests::Requests,
+    size::Size,
     table::{Goal, Row, WRITES_PER_COMMITMENT, WRITES_PER_SLOT},
 };
 

@@ -5,15 +5,19 @@ use std::{convert::Infallible, time::Duration};
 
 use tokio::time::{Instant, sleep};
 
-use super::{bare::Bare, learned, watching::Watching, with_hosts};
+use super::{
+    bare::Bare,
+    scene::{learned, with_hosts},
+    watching::Watching,
+};
 use crate::{
-    Size,
     cloud::{self, Pattern},
     error::Error,
     fill::create,
     operator::Operator,
     pairs::{self, Pair, Side, alternate, median},
     plane::Plane,
+    size::Size,
     table::{Goal, Row},
     times::Times,
 };

@@ -10,9 +10,17 @@ use super::{
     bodies::{CONSUMER_TYPE, USER},
     cloud::Claim,
     error::Error,
-    guests::Became,
     statements::Statements,
 };
+
+/// What became of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Became {
+    /// It was acknowledged.
+    Acknowledged,
+    /// There is no room.
+    Full,
+}
 
 /// One connection, for one writer.
 #[derive(Debug)]

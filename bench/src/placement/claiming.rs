@@ -9,9 +9,10 @@ use std::{
 };
 
 use super::{
+    bare::Became,
     cloud::Cloud,
     error::Error,
-    guests::{Became, Guests, check},
+    guests::{Guests, check},
     load::joined,
 };
 use crate::times::Times;

@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    bare::Bare,
+    bare::{Bare, Became},
     bodies,
     cloud::{Claim, Cloud, Of, drawn, key},
     error::Error,
@@ -24,15 +24,6 @@ const REPEATED_FOR: Duration = Duration::from_secs(10);
 
 /// Numbers that no two guests of a run share.
 static NEXT: AtomicU64 = AtomicU64::new(0);
-
-/// What became of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Became {
-    /// It was acknowledged.
-    Acknowledged,
-    /// There is no room.
-    Full,
-}
 
 /// A connection over which guests of one project come and go.
 #[derive(Debug)]

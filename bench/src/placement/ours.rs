@@ -18,8 +18,8 @@ use super::{
     still,
 };
 use crate::{
-    Size,
     pairs::{Pair, Side, alternate},
+    size::Size,
     times::Times,
 };
 

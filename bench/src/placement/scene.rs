@@ -19,8 +19,8 @@ use super::{
     servers::{Served, Store, peer},
 };
 use crate::{
-    Size,
     pairs::{Pair, Side, alternate},
+    size::Size,
 };
 
 /// Hosts that are stored over HTTP, so that Placement knows traits, project, user and consumer type.

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::REST_PERCENT;
 use crate::{
     error::Error,
     operator::Operator,
@@ -13,6 +12,9 @@ use crate::{
     requests::Requests,
     table::{Goal, Row},
 };
+
+/// Percent of a core at rest.
+const REST_PERCENT: f64 = 2.0;
 
 /// What it did nevertheless.
 #[derive(Clone, Debug)]

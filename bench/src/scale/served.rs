@@ -13,7 +13,7 @@ use crate::{
     cloud,
     error::Error,
     fill::{all, create},
-    floor::{watching::Watching, with_hosts},
+    floor::{scene::with_hosts, watching::Watching},
     operator::Operator,
     pairs::per,
     plane::Plane,

@@ -10,7 +10,13 @@ use berth_core::{
 };
 use berth_scheduler::{BuiltIn, Options, Rank, Request, Settings, SlotRequest};
 
-use super::{PER_HOST, chance::Chance};
+use super::chance::Chance;
+
+/// Hosts of the cloud that most figures are of.
+pub const HOSTS: usize = 2_000;
+
+/// Reservations on each host at the start.
+pub const PER_HOST: usize = 10;
 
 const ZONES: u64 = 3;
 const FLAVORS: u64 = 50;

@@ -1,6 +1,10 @@
 //! How a decision grows with the cloud: it should cost per host and nothing per reservation.
 
-use super::{PER_HOST, chance::Chance, cloud, in_process::Story};
+use super::{
+    chance::Chance,
+    cloud::{self, PER_HOST},
+    in_process::Story,
+};
 use crate::error::Error;
 
 const SIZES: [usize; 3] = [200, 2_000, 20_000];

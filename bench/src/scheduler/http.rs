@@ -28,7 +28,12 @@ use futures::future::{BoxFuture, pending};
 use serde_json::Value;
 use tower::ServiceExt as _;
 
-use super::{HOSTS, chance::Chance, cloud, nova, socket::Listening};
+use super::{
+    chance::Chance,
+    cloud::{self, HOSTS},
+    nova,
+    socket::Listening,
+};
 use crate::{error::Error, times::Times};
 
 /// Hosts in the body.

@@ -10,7 +10,11 @@ use std::{
 use berth_core::{SlotKey, host::Host, reservation::Reservation};
 use berth_scheduler::{BuiltIn, Placed, Scheduler, WholeRequest};
 
-use super::{HOSTS, PER_HOST, chance::Chance, cloud, reference::Cache};
+use super::{
+    chance::Chance,
+    cloud::{self, HOSTS, PER_HOST},
+    reference::Cache,
+};
 use crate::{
     error::Error,
     proc,
