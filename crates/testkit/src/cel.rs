@@ -9,20 +9,8 @@ mod parse;
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
-use crate::schema::Node;
+pub(crate) use evaluate::{Scope, Typed};
 use parse::Expression;
-
-/// A constant in an expression.
-#[derive(Clone, Debug)]
-pub(crate) enum Literal {
-    Null,
-    Bool(bool),
-    Int(i64),
-    Double(f64),
-    Text(String),
-}
 
 /// An expression, ready to be evaluated.
 #[derive(Debug)]
@@ -30,19 +18,6 @@ pub(crate) struct Program {
     expression: Expression,
     /// Whether it says anything about the object before the write.
     pub(crate) uses_old: bool,
-}
-
-/// What a rule is about.
-#[derive(Clone, Copy)]
-pub(crate) struct Scope<'a> {
-    /// The value and its schema.
-    pub(crate) this: &'a Value,
-    /// The value before the write.
-    pub(crate) old: Option<&'a Value>,
-    /// The schema of both.
-    pub(crate) schema: &'a Node,
-    /// `oldSelf` may be absent: it is an optional value.
-    pub(crate) optional_old: bool,
 }
 
 impl Program {

@@ -5,10 +5,10 @@ use std::{collections::BTreeSet, sync::Arc};
 use serde_json::{Value, json};
 
 use crate::{
-    faults::Verb,
     kinds::KindInfo,
     refusal::Refusal,
     request::{Call, Target},
+    verb::Verb,
 };
 
 /// The version that it says it has.

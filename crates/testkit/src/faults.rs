@@ -1,72 +1,9 @@
 //! What goes wrong, or happens in between, at which request. It decides which rule a request meets; what a fault means
 //! for the answer is done in `service`.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
-use crate::{Server, random::Random};
-
-/// What a request asks for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Verb {
-    /// Read one object.
-    Get,
-    /// Read all objects of a kind.
-    List,
-    /// Follow the changes of a kind.
-    Watch,
-    /// Create an object.
-    Create,
-    /// Replace an object besides its status.
-    Update,
-    /// Replace its status.
-    UpdateStatus,
-    /// Change an object besides its status.
-    Patch,
-    /// Change its status.
-    PatchStatus,
-    /// Delete it.
-    Delete,
-    /// Delete all objects of a kind.
-    DeleteAll,
-    /// Ask whether something is allowed.
-    Review,
-    /// Read something that is no object: the version, what is served.
-    #[default]
-    Look,
-}
-
-impl Verb {
-    /// True if it can change something.
-    pub fn is_write(self) -> bool {
-        !matches!(self, Self::Get | Self::List | Self::Watch | Self::Review | Self::Look)
-    }
-
-    /// As rights name it.
-    pub(crate) fn right(self) -> &'static str {
-        match self {
-            Self::Get => "get",
-            Self::List => "list",
-            Self::Watch => "watch",
-            Self::Create | Self::Review => "create",
-            Self::Update | Self::UpdateStatus => "update",
-            Self::Patch | Self::PatchStatus => "patch",
-            Self::Delete => "delete",
-            Self::DeleteAll => "deletecollection",
-            Self::Look => "look",
-        }
-    }
-}
-
-impl fmt::Display for Verb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::PatchStatus => "status",
-            Self::UpdateStatus => "update-status",
-            Self::Review => "review",
-            other => other.right(),
-        })
-    }
-}
+use crate::{Verb, random::Random};
 
 /// What becomes of a request instead of a true answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -247,29 +184,34 @@ impl Which {
     }
 }
 
-pub(crate) type Hook = Box<dyn FnOnce(&Server) + Send>;
+pub(crate) type Hook<S> = Box<dyn FnOnce(&S) + Send>;
 
-struct Planned {
+struct Planned<S> {
     which: Which,
     /// So many matching requests pass before it.
     pass: usize,
-    hook: Hook,
+    hook: Hook<S>,
 }
 
 /// All rules, in the order in which they were made.
-#[derive(Default)]
-pub(crate) struct Rules {
+pub(crate) struct Rules<S> {
     rules: Vec<Rule>,
-    hooks: Vec<Planned>,
+    hooks: Vec<Planned<S>>,
 }
 
-impl Rules {
+impl<S> Default for Rules<S> {
+    fn default() -> Self {
+        Self { rules: Vec::new(), hooks: Vec::new() }
+    }
+}
+
+impl<S> Rules<S> {
     pub(crate) fn add(&mut self, rule: Rule) {
         self.rules.push(rule);
     }
 
     /// Something that happens before the `nth` matching request from now on, counted from 1.
-    pub(crate) fn before(&mut self, verb: Verb, path: &str, nth: usize, hook: Hook) {
+    pub(crate) fn before(&mut self, verb: Verb, path: &str, nth: usize, hook: Hook<S>) {
         let which = Which { verb: Some(verb), path: path.to_owned(), ..Which::default() };
         self.hooks.push(Planned { which, pass: nth.saturating_sub(1), hook });
     }
@@ -284,7 +226,7 @@ impl Rules {
     }
 
     /// What is to happen before this request. Each is used up by it.
-    pub(crate) fn hooks(&mut self, who: &str, verb: Verb, path: &str) -> Vec<Hook> {
+    pub(crate) fn hooks(&mut self, who: &str, verb: Verb, path: &str) -> Vec<Hook<S>> {
         if self.hooks.is_empty() {
             return Vec::new();
         }
@@ -339,13 +281,13 @@ mod tests {
         Rule::new(fault).verb(Verb::Create).path(path)
     }
 
-    fn fault(rules: &mut Rules, verb: Verb, path: &str) -> Option<Fault> {
+    fn fault(rules: &mut Rules<()>, verb: Verb, path: &str) -> Option<Fault> {
         rules.fault("us", verb, path, &mut Random::new(1))
     }
 
     #[test]
     fn a_rule_meets_the_nth_request_of_its_verb_and_path_once() {
-        let mut rules = Rules::default();
+        let mut rules = Rules::<()>::default();
         rules.add(rule("/things/a", Fault::Conflict).nth(2));
         assert_eq!(fault(&mut rules, Verb::Create, "/things/a-1"), None);
         assert_eq!(fault(&mut rules, Verb::Create, "/things/b-1"), None);
@@ -356,7 +298,7 @@ mod tests {
 
     #[test]
     fn two_rules_for_one_request_are_met_one_after_the_other_and_a_lasting_one_until_it_is_cleared() {
-        let mut rules = Rules::default();
+        let mut rules = Rules::<()>::default();
         rules.add(rule("/things", Fault::Conflict));
         rules.add(rule("/things", Fault::Hang));
         rules.add(rule("/things", Fault::Internal).always());
@@ -377,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_rule_may_be_about_one_client_and_about_some_requests_only() {
-        let mut rules = Rules::default();
+        let mut rules = Rules::<()>::default();
         rules.add(rule("/", Fault::Hang).who("other").always());
         rules.add(Rule::new(Fault::Unavailable).writes().per_mille(300));
         let mut random = Random::new(1);
@@ -392,7 +334,7 @@ mod tests {
 
     #[test]
     fn faults_of_watches_wait_for_a_watch() {
-        let mut rules = Rules::default();
+        let mut rules = Rules::<()>::default();
         rules.add(Rule::new(Fault::EndWatch { after: 0 }));
         assert_eq!(fault(&mut rules, Verb::Create, "/a"), None);
         assert!(fault(&mut rules, Verb::Watch, "/a").is_some());

@@ -3,6 +3,7 @@
 //! not do because it was not there ([`Judge::begins`], [`Judge::interrupted`]).
 
 mod objects;
+mod rules;
 mod state;
 
 use std::{
@@ -11,38 +12,15 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
 
 use berth_core::ClusterName;
-use berth_laws::{Frozen, Promises, at_rest};
-use berth_telemetry::clock::{Clock, SystemClock};
+use berth_laws::{Promises, at_rest};
 use parking_lot::{Mutex, MutexGuard};
 
+pub use self::rules::Rules;
 use self::state::{State, words};
 use crate::{Event, Server};
-
-/// What a judge goes by.
-#[derive(Clone)]
-pub struct Rules {
-    /// The wall clock of the operators.
-    pub clock: Arc<dyn Clock>,
-    /// `brake.slots`, if it is configured.
-    pub brake: Option<usize>,
-    /// What the configuration freezes.
-    pub frozen: Frozen,
-    /// How long a slot may stay on a host that has gone, or without its commitment: the grace of the operator, and as long
-    /// as anything may take.
-    pub overdue: Duration,
-}
-
-impl Default for Rules {
-    /// Those of an operator without configuration: a grace of one minute, and half an hour for everything else.
-    fn default() -> Self {
-        let overdue = Duration::from_secs(31 * 60);
-        Self { clock: Arc::new(SystemClock), brake: None, frozen: Frozen::default(), overdue }
-    }
-}
 
 /// A judge over the servers of one world. Clones are the same judge.
 #[derive(Clone)]

@@ -25,10 +25,11 @@ mod selector;
 mod server;
 mod stepped;
 mod stop;
+mod verb;
 mod watch;
 mod world;
 
-pub use faults::{Fault, Rule, Verb};
+pub use faults::{Fault, Rule};
 pub use gate::{Gate, Through};
 pub use judge::{Judge, Rules};
 pub use log::{Effects, Write};
@@ -38,4 +39,5 @@ pub use refusal::Refusal;
 pub use server::{SOMEBODY, Server, path_of};
 pub use stepped::SteppedClock;
 pub use stop::Stop;
+pub use verb::Verb;
 pub use world::{World, next};

@@ -6,7 +6,7 @@ use http::{Method, Request, header::CONTENT_TYPE};
 use kube::client::Body;
 use serde_json::Value;
 
-use crate::{faults::Verb, refusal::Refusal};
+use crate::{refusal::Refusal, verb::Verb};
 
 /// A kind of patch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

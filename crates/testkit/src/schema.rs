@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use crate::cel::Program;
+use crate::cel::{Program, Typed};
 pub(crate) use prepare::prepare;
 pub(crate) use problem::{Path, Problem, Problems};
 pub(crate) use validate::check;
@@ -133,20 +133,28 @@ impl Node {
         self.items.as_deref()
     }
 
-    /// True for texts that are times.
-    pub(crate) fn is_time(&self) -> bool {
-        self.format == Some(Format::DateTime)
-    }
-
-    /// True for numbers that need not be whole.
-    pub(crate) fn is_number(&self) -> bool {
-        self.kind == Type::Number
-    }
-
     /// How many rules in CEL there are, here and below.
     #[cfg(test)]
     pub(crate) fn rules(&self) -> usize {
         self.rules.len() + self.children().map(Self::rules).sum::<usize>()
+    }
+}
+
+impl Typed for Node {
+    fn child(&self, field: &str) -> Option<&dyn Typed> {
+        Node::child(self, field).map(|child| child as &dyn Typed)
+    }
+
+    fn item(&self) -> Option<&dyn Typed> {
+        Node::item(self).map(|item| item as &dyn Typed)
+    }
+
+    fn is_time(&self) -> bool {
+        self.format == Some(Format::DateTime)
+    }
+
+    fn is_number(&self) -> bool {
+        self.kind == Type::Number
     }
 }
 

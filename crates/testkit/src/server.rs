@@ -61,7 +61,7 @@ pub(crate) struct Latency {
 
 pub(crate) struct State {
     pub(crate) objects: Objects,
-    rules: Rules,
+    rules: Rules<Server>,
     random: Random,
     latency: Option<Latency>,
     lateness: Option<RangeInclusive<Duration>>,

@@ -1,6 +1,8 @@
 //! A watch as the body of an answer: one line for each event, strictly in order, until it times out, is cut or has missed
 //! something. It reads from the history; what a watch may begin with is decided here too.
 
+mod open;
+
 use std::{
     future::Future,
     io,
@@ -14,6 +16,8 @@ use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame};
 use serde_json::{Value, json};
 use tokio::time::{Instant, Sleep, sleep_until};
+
+pub(crate) use open::{End, Open};
 
 use crate::{
     Server,
@@ -30,22 +34,6 @@ const LASTS: Duration = Duration::from_secs(1800);
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 /// So long before a watch times out there is a last bookmark.
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
-
-/// How a watch ends before its time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    /// In good order.
-    Quietly,
-    /// The connection breaks.
-    Broken,
-}
-
-/// A watch that is open.
-#[derive(Debug)]
-pub(crate) struct Open {
-    pub(crate) path: String,
-    pub(crate) end: Option<End>,
-}
 
 /// A watch before it is opened.
 pub(crate) struct Plan {

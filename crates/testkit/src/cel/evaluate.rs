@@ -1,16 +1,37 @@
 //! The value of an expression. Texts of the format date-time are times, fields may be missing, and `||` and `&&` go over
 //! an error on one side when the other side decides.
 
-use std::{borrow::Cow, cmp::Ordering, collections::BTreeSet};
+use std::{borrow::Cow, cmp::Ordering, collections::BTreeSet, fmt};
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{
-    Literal, Scope,
-    parse::{Expression, Function, Operator},
-};
-use crate::schema::Node;
+use super::parse::{Expression, Function, Literal, Operator};
+
+/// What a schema says of a value, as far as expressions depend on it.
+pub(crate) trait Typed: fmt::Debug {
+    /// The schema of a field.
+    fn child(&self, field: &str) -> Option<&dyn Typed>;
+    /// The schema of the elements.
+    fn item(&self) -> Option<&dyn Typed>;
+    /// True for texts that are times.
+    fn is_time(&self) -> bool;
+    /// True for numbers that need not be whole.
+    fn is_number(&self) -> bool;
+}
+
+/// What a rule is about.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    /// The value and its schema.
+    pub(crate) this: &'a Value,
+    /// The value before the write.
+    pub(crate) old: Option<&'a Value>,
+    /// The schema of both.
+    pub(crate) schema: &'a dyn Typed,
+    /// `oldSelf` may be absent: it is an optional value.
+    pub(crate) optional_old: bool,
+}
 
 /// Names of types.
 pub(super) const TYPES: [&str; 6] = ["string", "int", "double", "bool", "list", "map"];
@@ -25,7 +46,7 @@ enum Cel<'a> {
     Text(Cow<'a, str>),
     Time(Timestamp),
     /// An object or a list with its schema.
-    Tree(&'a Value, Option<&'a Node>),
+    Tree(&'a Value, Option<&'a dyn Typed>),
     List(Vec<Self>),
     Type(&'static str),
     Optional(Option<Box<Self>>),
@@ -131,12 +152,12 @@ fn constant(literal: &Literal) -> Cel<'_> {
 }
 
 /// A value of an object, as its schema says.
-fn typed<'a>(value: &'a Value, schema: Option<&'a Node>) -> Cel<'a> {
+fn typed<'a>(value: &'a Value, schema: Option<&'a dyn Typed>) -> Cel<'a> {
     match value {
         Value::Null => Cel::Null,
         Value::Bool(value) => Cel::Bool(*value),
         Value::Number(number) => match number.as_i64() {
-            Some(whole) if !schema.is_some_and(Node::is_number) => Cel::Int(whole),
+            Some(whole) if !schema.is_some_and(|schema| schema.is_number()) => Cel::Int(whole),
             _ => Cel::Double(number.as_f64().unwrap_or(f64::NAN)),
         },
         Value::String(text) => match schema.filter(|schema| schema.is_time()).and_then(|_| text.parse().ok()) {
@@ -158,7 +179,7 @@ fn index<'a>(of: &Cel<'a>, key: &Cel<'a>) -> Evaluated<'a> {
         (Cel::Tree(Value::Object(_), _), Cel::Text(key)) => member(of, key),
         (Cel::Tree(Value::Array(all), schema), Cel::Int(at)) => {
             let value = usize::try_from(*at).ok().and_then(|at| all.get(at));
-            value.map(|value| typed(value, schema.and_then(Node::item)))
+            value.map(|value| typed(value, schema.and_then(|schema| schema.item())))
         }
         _ => None,
     };
@@ -168,7 +189,9 @@ fn index<'a>(of: &Cel<'a>, key: &Cel<'a>) -> Evaluated<'a> {
 fn all<'a>(of: &Cel<'a>, name: &'a str, holds: &'a Expression, names: &Names<'a>) -> Evaluated<'a> {
     let elements: Vec<Cel<'a>> = match of {
         Cel::Tree(Value::Object(fields), _) => fields.keys().map(|key| Cel::Text(Cow::Borrowed(key))).collect(),
-        Cel::Tree(Value::Array(all), schema) => all.iter().map(|one| typed(one, schema.and_then(Node::item))).collect(),
+        Cel::Tree(Value::Array(all), schema) => {
+            all.iter().map(|one| typed(one, schema.and_then(|schema| schema.item()))).collect()
+        }
         other => return Err(format!("{other:?} has no elements")),
     };
     for element in elements {
@@ -256,7 +279,7 @@ fn contains(element: &Cel<'_>, all: &Cel<'_>) -> Result<bool, String> {
     match (element, all) {
         (Cel::Text(key), Cel::Tree(Value::Object(fields), _)) => Ok(fields.contains_key(key.as_ref())),
         (_, Cel::Tree(Value::Array(list), schema)) => {
-            Ok(list.iter().any(|one| equal(element, &typed(one, schema.and_then(Node::item)))))
+            Ok(list.iter().any(|one| equal(element, &typed(one, schema.and_then(|schema| schema.item())))))
         }
         (_, Cel::List(list)) => Ok(list.iter().any(|one| equal(element, one))),
         (_, other) => Err(format!("{other:?} has no elements")),

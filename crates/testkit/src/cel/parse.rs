@@ -3,7 +3,15 @@
 
 use regex::Regex;
 
-use super::Literal;
+/// A constant in an expression.
+#[derive(Clone, Debug)]
+pub(crate) enum Literal {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Double(f64),
+    Text(String),
+}
 
 /// What two operands are joined by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::schema::Node;
 
 fn node(schema: &Value) -> Node {
     Node::compile(schema).unwrap()

@@ -12,8 +12,8 @@ use berth_telemetry::clock::Clock;
 use tokio::time::Instant;
 
 use super::{
-    Rules,
     objects::{Objects, is},
+    rules::Rules,
 };
 use crate::{Event, Happened};
 

@@ -9,7 +9,7 @@ use berth_placement_model::{
 };
 use jiff::Timestamp;
 
-use super::{naive::Cloud, values};
+use super::{cloud::Cloud, values};
 use crate::Random;
 
 /// Classes of random clouds.

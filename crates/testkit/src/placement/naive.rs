@@ -4,31 +4,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_placement_model::{
-    ClassName, Key, ProviderId, ProviderState, TraitName,
+    ClassName, Key, ProviderId, TraitName,
     provider::Held,
     question::{CandidatesQuestion, Group},
 };
 
-use super::values::{self, Answer};
+use super::{
+    cloud::{Cloud, Ids, Mappings, Total},
+    values::{self, Answer},
+};
 
 const SHARES: &str = "MISC_SHARES_VIA_AGGREGATE";
-
-/// Some providers and the names that exist.
-#[derive(Debug, Clone, Default)]
-pub struct Cloud {
-    /// By number.
-    pub providers: BTreeMap<ProviderId, ProviderState>,
-    /// Classes that exist.
-    pub classes: BTreeSet<String>,
-    /// Traits that exist.
-    pub traits: BTreeSet<String>,
-}
-
-type Ids = BTreeSet<ProviderId>;
-/// What is taken, by provider and class.
-pub type Total = BTreeMap<(ProviderId, ClassName), u64>;
-/// The providers of each group, by suffix.
-pub type Mappings = BTreeMap<String, Ids>;
 
 /// What one group could take.
 #[derive(Clone)]

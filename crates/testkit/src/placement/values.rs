@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_placement_model::{Inventory, ProviderId, question::CandidatesQuestion};
 use serde_json::{Map, Value, json};
 
-use super::naive::{Cloud, Mappings, Total};
+use super::cloud::{Cloud, Mappings, Total};
 
 /// An answer.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Node, Path, Problem, Problems, Rule, validate::same_element};
+use super::{Node, Path, Problem, Problems, Rule};
 use crate::cel::Scope;
 
 pub(super) fn check(node: &Node, value: &Value, old: Option<&Value>, path: &Path<'_>, problems: &mut Problems) {
@@ -54,4 +54,13 @@ fn judge(rule: &Rule, scope: Scope<'_>, path: &Path<'_>, problems: &mut Problems
         Some(steps) => problems.add(Problem::Invalid, &Path::Steps(path, steps), text),
         None => problems.add(Problem::Invalid, path, text),
     }
+}
+
+/// The element with the same keys in a list that is a map.
+pub(super) fn same_element<'a>(node: &Node, value: &Value, old: Option<&'a Value>) -> Option<&'a Value> {
+    if node.keys.is_empty() {
+        return None;
+    }
+    let same = |other: &&Value| node.keys.iter().all(|key| other.get(key) == value.get(key));
+    old?.as_array()?.iter().find(same)
 }

@@ -3,7 +3,10 @@
 
 use serde_json::{Map, Value};
 
-use super::{Format, Node, Path, Problem, Problems, Type, rules};
+use super::{
+    Format, Node, Path, Problem, Problems, Type,
+    rules::{self, same_element},
+};
 
 /// Everything that is wrong with an object, compared with what it was before, besides what is known already.
 pub(crate) fn check(root: &Node, object: &Value, old: Option<&Value>, mut problems: Problems) -> Problems {
@@ -156,15 +159,6 @@ fn number_of(node: &Node, value: &Value, path: &Path<'_>, problems: &mut Problem
     if !whole {
         problems.add(Problem::Invalid, path, format!("Invalid value: {value}: {path} in body must fit its format"));
     }
-}
-
-/// The element with the same keys in a list that is a map.
-pub(super) fn same_element<'a>(node: &Node, value: &Value, old: Option<&'a Value>) -> Option<&'a Value> {
-    if node.keys.is_empty() {
-        return None;
-    }
-    let same = |other: &&Value| node.keys.iter().all(|key| other.get(key) == value.get(key));
-    old?.as_array()?.iter().find(same)
 }
 
 fn duplicates(root: &Node, object: &Value) -> bool {

@@ -5,9 +5,10 @@ use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
 use super::{Latency, Server};
 use crate::{
     discovery::Denied,
-    faults::{Fault, Rule, Verb},
+    faults::{Fault, Rule},
     random::Random,
     stop::Stop,
+    verb::Verb,
     watch::End,
 };
 

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use super::State;
 use crate::{
     discovery,
-    faults::Verb,
     kinds::KindInfo,
     objects::{Change, Endpoint, Mode, Object, Page, Preconditions, Wanted},
     refusal::Refusal,
     request::{Call, PatchKind, Target},
     selector::Selector,
+    verb::Verb,
     watch::Plan,
 };
 
