@@ -47,13 +47,13 @@ pub fn providers(pairs: &[Pair], version: Version) -> Result<ProvidersQuestion, 
 
 fn providers_schema(version: Version) -> Schema {
     let mut schema = Schema::default().with("name", Form::Text).with("uuid", Form::Uuid);
-    for (minor, key, form) in [
-        (3, "member_of", Form::Text),
-        (4, "resources", Form::Text),
-        (14, "in_tree", Form::AnyUuid),
-        (18, "required", Form::Text),
+    for (since, key, form) in [
+        (Version::PROVIDERS_BY_AGGREGATE, "member_of", Form::Text),
+        (Version::PROVIDERS_BY_RESOURCES, "resources", Form::Text),
+        (Version::NESTED_PROVIDERS, "in_tree", Form::AnyUuid),
+        (Version::PROVIDERS_BY_TRAITS, "required", Form::Text),
     ] {
-        if version.has(minor) {
+        if version.has(since) {
             schema = schema.with(key, form);
         }
     }

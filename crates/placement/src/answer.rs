@@ -13,9 +13,6 @@ use berth_placement_model::Version;
 use jiff::Timestamp;
 use serde::Serialize;
 
-/// From this version on answers say how old they are.
-const CACHING: u8 = 15;
-
 /// An answer to a request that is done.
 #[derive(Debug)]
 pub struct Answer {
@@ -96,7 +93,7 @@ impl Answer {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
         set(headers, LOCATION, self.location);
-        if version.has(CACHING) && self.age != Age::Untold {
+        if version.has(Version::LAST_MODIFIED) && self.age != Age::Untold {
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
             set(headers, LAST_MODIFIED, time(self.age, now));
         }

@@ -56,12 +56,19 @@ pub fn provider_of(
         name: name.to_owned(),
         generation,
         links: provider_links(uuid.as_str(), version),
-        nested: version.has(14).then_some(nested),
+        nested: version.has(Version::NESTED_PROVIDERS).then_some(nested),
     }
 }
 
 fn provider_links(uuid: &str, version: Version) -> Vec<Link> {
-    let all = [("self", 0), ("inventories", 0), ("usages", 0), ("aggregates", 1), ("traits", 6), ("allocations", 11)];
+    let all = [
+        ("self", Version::OLDEST),
+        ("inventories", Version::OLDEST),
+        ("usages", Version::OLDEST),
+        ("aggregates", Version::AGGREGATES),
+        ("traits", Version::TRAITS),
+        ("allocations", Version::ALLOCATIONS_LINK),
+    ];
     let link = |(rel, _)| {
         let path = provider_path(uuid);
         Link { rel, href: if rel == "self" { path } else { format!("{path}/{rel}") } }

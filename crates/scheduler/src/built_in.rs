@@ -184,7 +184,10 @@ impl BuiltIn {
 impl BuiltIn {
     /// Tells `listener`, the first one that is given, of every answer that may have given room out: with the view as it
     /// is then, and for [`crate::Scheduler::place_all`] with the request. It must not ask this scheduler anything.
-    pub fn on_answer(&self, listener: impl Fn(&View, Option<&WholeRequest>) + Send + Sync + 'static) {
+    pub fn on_answer(
+        &self,
+        listener: impl Fn(&berth_capacity_view::View, Option<&WholeRequest>) + Send + Sync + 'static,
+    ) {
         self.witness.set(Box::new(listener));
     }
 }

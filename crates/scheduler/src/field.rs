@@ -120,7 +120,7 @@ pub(crate) struct Inputs<'r> {
     strangers: Vec<(&'r HostName, f64)>,
 }
 
-impl<'r> Inputs<'r> {
+impl Inputs<'_> {
     pub(crate) fn is_empty(&self) -> bool {
         self.known.is_empty() && self.strangers.is_empty()
     }

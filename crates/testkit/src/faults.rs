@@ -302,7 +302,7 @@ mod tests {
         rules.add(rule("/things", Fault::Conflict));
         rules.add(rule("/things", Fault::Hang));
         rules.add(rule("/things", Fault::Internal).always());
-        rules.before(Verb::Create, "/things", 1, Box::new(|_| {}));
+        rules.before(Verb::Create, "/things", 1, Box::new(|()| {}));
         assert_eq!(rules.hooks("us", Verb::Create, "/things/a").len(), 1);
         assert!(rules.hooks("us", Verb::Create, "/things/a").is_empty());
         let faults: Vec<_> = (0..4).map(|_| fault(&mut rules, Verb::Create, "/things/a")).collect();

@@ -90,9 +90,12 @@ impl Seen {
         self.count("found", found);
         self.count("nothing", !found);
         self.count("more than ten", answer.requests.len() > 10);
-        self.count("list form", found && !question.version.has(12));
-        self.count("before 1.29", found && !question.version.has(29));
-        self.count("1.29 to 1.33", found && question.version.has(29) && !question.version.has(34));
+        self.count("list form", found && !question.version.has(Version::ALLOCATIONS_BY_PROVIDER));
+        self.count("before 1.29", found && !question.version.has(Version::NESTED_CANDIDATES));
+        self.count(
+            "1.29 to 1.33",
+            found && question.version.has(Version::NESTED_CANDIDATES) && !question.version.has(Version::MAPPINGS),
+        );
         self.count("required", found && has(|group| !group.required.is_empty()));
         self.count("any of some traits", found && has(|group| group.required.iter().any(|set| set.len() > 1)));
         self.count("forbidden traits", found && has(|group| !group.forbidden.is_empty()));
@@ -108,7 +111,7 @@ impl Seen {
     }
 
     fn of_requests(&mut self, question: &CandidatesQuestion, answer: &Answer) {
-        for request in answer.requests.iter().filter(|_| question.version.has(34)) {
+        for request in answer.requests.iter().filter(|_| question.version.has(Version::MAPPINGS)) {
             let roots: std::collections::BTreeSet<&str> = request["allocations"]
                 .as_object()
                 .unwrap()

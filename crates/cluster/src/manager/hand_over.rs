@@ -1,6 +1,7 @@
-//! Which keys kube's `Controller` has, and which one it gets next. The keys that wait in its scheduler are a hash set, of which it
-//! takes whichever it meets first; while keys are requested again and again, others are never taken. So it is given few keys at
-//! a time, in the order of their requests, and none that it has already.
+//! Which keys kube's `Controller` has, and which one it gets next. Since it can limit how many keys run at once
+//! (<https://github.com/kube-rs/kube/pull/1277>), the keys that wait for a place are a `HashSet` in its scheduler, of which it takes
+//! whichever it meets first; while keys are requested again and again, others are never taken. So the `Controller` is given few keys
+//! at a time, in the order of their requests, and none that it has already.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -60,10 +60,11 @@ impl Form {
     /// Appends the summaries of a tree with commas between: from 1.29 of all its members, before that of those that are used.
     pub fn summaries(&self, model: &Model, out: &mut Vec<u8>, tree: &Tree, used: &[bool]) {
         let root = tree.find(tree.root).and_then(|slot| model.record(slot));
-        let needed = tree.members.iter().filter(|member| self.version.has(29) || used[member.1.place()]);
+        let needed =
+            tree.members.iter().filter(|member| self.version.has(Version::NESTED_CANDIDATES) || used[member.1.place()]);
         json::joined(out, needed.filter_map(|member| model.record(member.1)), |out, record| {
             self.summary(model, out, record);
-            if self.version.has(29) {
+            if self.version.has(Version::NESTED_CANDIDATES) {
                 place(model, out, tree, root.unwrap_or(record), record);
             }
             out.push(b'}');
@@ -71,7 +72,7 @@ impl Form {
     }
 
     fn summary(&self, model: &Model, out: &mut Vec<u8>, record: &Record) {
-        if self.version.has(27) {
+        if self.version.has(Version::ALL_CLASSES_SUMMARIZED) {
             return json::raw(out, record.summary());
         }
         json::raw(out, record.quoted());
@@ -83,7 +84,7 @@ impl Form {
             }
         });
         out.push(b'}');
-        if self.version.has(17) {
+        if self.version.has(Version::REQUIRED_TRAITS) {
             let entries = record.traits.iter().filter_map(|number| model.trait_register().entry(*number));
             json::raw(out, ",\"traits\":[");
             json::joined(out, entries, |out, entry| json::string(out, entry.name.as_str()));
@@ -167,18 +168,18 @@ impl<'w> Requests<'w> {
     /// What is between the UUIDs of a request with one provider; `None` if the same text stands elsewhere in it.
     fn parts(&self, request: &[u8], record: &Record) -> Option<Vec<String>> {
         let parts: Vec<String> = String::from_utf8_lossy(request).split(record.quoted()).map(str::to_owned).collect();
-        let mappings = if self.form.version.has(34) { self.form.groups.len() } else { 0 };
+        let mappings = if self.form.version.has(Version::MAPPINGS) { self.form.groups.len() } else { 0 };
         (parts.len() == 2 + mappings).then_some(parts)
     }
 
     fn write_any(&mut self, out: &mut Vec<u8>, slots: &[Slot]) {
         self.chosen.clear();
         self.chosen.extend(slots.iter().filter_map(|slot| Some((*slot, self.model.record(*slot)?))));
-        let is_map = self.form.version.has(12);
+        let is_map = self.form.version.has(Version::ALLOCATIONS_BY_PROVIDER);
         json::raw(out, if is_map { "{\"allocations\":{" } else { "{\"allocations\":[" });
         self.allocations(out, is_map);
         out.push(if is_map { b'}' } else { b']' });
-        if self.form.version.has(34) {
+        if self.form.version.has(Version::MAPPINGS) {
             self.mappings(out);
         }
         out.push(b'}');

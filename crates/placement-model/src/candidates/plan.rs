@@ -113,7 +113,7 @@ impl<'m> Plan<'m> {
             root: question.root_required.as_ref().map(|traits| root(model, traits)).transpose()?,
             isolate: question.isolate,
             subtrees: Vec::new(),
-            one_per_tree: !question.version.has(29),
+            one_per_tree: !question.version.has(Version::NESTED_CANDIDATES),
             overlaps: false,
             version: question.version,
         })

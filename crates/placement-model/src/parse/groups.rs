@@ -20,7 +20,7 @@ pub fn candidates(pairs: &[Pair], version: Version) -> Result<CandidatesQuestion
     let root_required = root_required(pairs)?;
     let same_subtree = same_subtree(pairs)?;
     let groups = groups(pairs, &schema, version)?;
-    if version.has(36) {
+    if version.has(Version::SAME_SUBTREE) {
         check_resourceless(&groups, &same_subtree)?;
     } else {
         check_orphans(pairs, &groups)?;
@@ -38,21 +38,25 @@ pub fn candidates(pairs: &[Pair], version: Version) -> Result<CandidatesQuestion
 
 fn schema(version: Version) -> Schema {
     let mut schema = Schema::default();
-    if version.has(16) {
+    if version.has(Version::LIMIT) {
         schema = schema.with("limit", Form::Positive);
     }
-    if !version.has(25) {
-        let gated = [(17, "required"), (21, "member_of")].into_iter().filter(|gate| version.has(gate.0));
+    if !version.has(Version::GRANULAR_GROUPS) {
+        let gated = [(Version::REQUIRED_TRAITS, "required"), (Version::CANDIDATES_BY_AGGREGATE, "member_of")]
+            .into_iter()
+            .filter(|gate| version.has(gate.0));
         return gated.fold(schema.with_mandatory("resources"), |schema, (_, key)| schema.with(key, Form::Text));
     }
-    let gated = [(35, "root_required"), (36, "same_subtree")].into_iter().filter(|gate| version.has(gate.0));
+    let gated = [(Version::ROOT_REQUIRED, "root_required"), (Version::SAME_SUBTREE, "same_subtree")]
+        .into_iter()
+        .filter(|gate| version.has(gate.0));
     let schema = gated.fold(schema, |schema, (_, key)| schema.with(key, Form::Text));
-    let families: &[&str] = if version.has(31) {
+    let families: &[&str] = if version.has(Version::CANDIDATES_IN_TREE) {
         &["resources", "required", "member_of", "in_tree"]
     } else {
         &["resources", "required", "member_of"]
     };
-    let suffixes = if version.has(33) { Suffixes::Words } else { Suffixes::Numbers };
+    let suffixes = if version.has(Version::GROUP_NAMES) { Suffixes::Words } else { Suffixes::Numbers };
     schema.with("group_policy", Form::OneOf(&["none", "isolate"])).with_families(families, suffixes)
 }
 

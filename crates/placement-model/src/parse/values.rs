@@ -74,7 +74,7 @@ pub fn required_of_all(texts: &[&str], version: Version) -> Result<Traits, Refus
 /// Adds a value of `required` to what there is; before 1.39 it replaces that.
 pub fn add_required(traits: &mut Traits, text: &str, version: Version) -> Result<(), Refusal> {
     let (required, forbidden) = required(text, version)?;
-    if !version.has(39) {
+    if !version.has(Version::ANY_TRAITS) {
         *traits = Traits::default();
     }
     traits.0.extend(required);
@@ -85,14 +85,14 @@ pub fn add_required(traits: &mut Traits, text: &str, version: Version) -> Result
 fn required(text: &str, version: Version) -> Result<Traits, Refusal> {
     match text.strip_prefix("in:") {
         Some(alternatives) => Ok((vec![any_of(alternatives, text, version)?], BTreeSet::new())),
-        None => all_of(text, version.has(22)),
+        None => all_of(text, version.has(Version::FORBIDDEN_TRAITS)),
     }
 }
 
 fn any_of(alternatives: &str, text: &str, version: Version) -> Result<BTreeSet<TraitName>, Refusal> {
     const FORM: &str = "in:HW_CPU_X86_VMX,CUSTOM_MAGIC";
     let about = |what: &str| invalid(&format!("The format '{FORM}' {what}. Got: {text}"));
-    if !version.has(39) {
+    if !version.has(Version::ANY_TRAITS) {
         return Err(about("only supported since microversion 1.39"));
     }
     let names: Vec<&str> = alternatives.split(',').map(str::trim).collect();
@@ -135,13 +135,13 @@ fn invalid(text: &str) -> Refusal {
 
 /// All values of `member_of` followed by a suffix.
 pub fn member_of(texts: &[&str], suffix: &str, version: Version) -> Result<Aggregates, Refusal> {
-    if texts.len() > 1 && !version.has(24) {
+    if texts.len() > 1 && !version.has(Version::REPEATED_MEMBER_OF) {
         return Err(Refusal::invalid(format!("Multiple member_of{suffix} parameters are not supported")));
     }
     let mut aggregates = Aggregates::default();
     for text in texts {
         let (is_forbidden, keys) = aggregate_set(text)?;
-        if is_forbidden && !version.has(32) {
+        if is_forbidden && !version.has(Version::FORBIDDEN_AGGREGATES) {
             return Err(Refusal::invalid(format!(
                 "Forbidden member_of{suffix} parameters are not supported in the specified microversion"
             )));

@@ -14,17 +14,14 @@ static GUARDED: Lazy = Lazy::new(|| {
     Schema::object().requires("aggregates", list()).requires("resource_provider_generation", Schema::integer())
 });
 
-/// From 1.19 on the generation is checked.
-const GENERATION: u8 = 19;
-
 /// The schema.
 pub fn schema(version: Version) -> &'static Schema {
-    if version.has(GENERATION) { &GUARDED } else { &LIST }
+    if version.has(Version::AGGREGATE_GENERATIONS) { &GUARDED } else { &LIST }
 }
 
 /// The aggregates as sent, and the generation that the body expects.
 pub fn read(body: &Json, version: Version) -> (Vec<String>, Option<i64>) {
-    let guarded = version.has(GENERATION);
+    let guarded = version.has(Version::AGGREGATE_GENERATIONS);
     let list = if guarded { body.get("aggregates").map(Json::elements).unwrap_or_default() } else { body.elements() };
     let texts = list.iter().filter_map(Json::as_text).map(str::to_owned).collect();
     (texts, guarded.then(|| integer(body, "resource_provider_generation")))

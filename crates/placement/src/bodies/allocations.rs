@@ -12,13 +12,6 @@ use crate::{
     schema::{Pattern, Schema},
 };
 
-/// From these versions on: project and user, the dictionary form, consumer generations, mappings, types.
-const OWNERS: u8 = 8;
-const BY_PROVIDER: u8 = 12;
-const GENERATIONS: u8 = 28;
-const MAPPINGS: u8 = 34;
-const KINDS: u8 = 38;
-
 fn resources() -> Schema {
     Schema::object().nonempty().matching(Pattern::NAME, Schema::integer().at_least(1))
 }
@@ -74,43 +67,53 @@ static POST_TYPED: Lazy = Lazy::new(|| many(typed()).nonempty());
 
 /// For PUT.
 pub fn put(version: Version) -> &'static Schema {
-    match version.minor() {
-        KINDS.. => &PUT_TYPED,
-        MAPPINGS.. => &PUT_MAPPED,
-        GENERATIONS.. => &PUT_GUARDED,
-        BY_PROVIDER.. => &PUT_BY_PROVIDER,
-        OWNERS.. => &PUT_OWNED,
-        _ => &PUT_LIST,
+    if version.has(Version::CONSUMER_TYPES) {
+        &PUT_TYPED
+    } else if version.has(Version::MAPPINGS) {
+        &PUT_MAPPED
+    } else if version.has(Version::CONSUMER_GENERATIONS) {
+        &PUT_GUARDED
+    } else if version.has(Version::ALLOCATIONS_BY_PROVIDER) {
+        &PUT_BY_PROVIDER
+    } else if version.has(Version::CONSUMER_OWNERS) {
+        &PUT_OWNED
+    } else {
+        &PUT_LIST
     }
 }
 
 /// For POST.
 pub fn post(version: Version) -> &'static Schema {
-    match version.minor() {
-        KINDS.. => &POST_TYPED,
-        MAPPINGS.. => &POST_MAPPED,
-        GENERATIONS.. => &POST_GUARDED,
-        _ => &POST_PLAIN,
+    if version.has(Version::CONSUMER_TYPES) {
+        &POST_TYPED
+    } else if version.has(Version::MAPPINGS) {
+        &POST_MAPPED
+    } else if version.has(Version::CONSUMER_GENERATIONS) {
+        &POST_GUARDED
+    } else {
+        &POST_PLAIN
     }
 }
 
 /// The allocations of a reshape, which may be none.
 pub fn of_reshape(version: Version) -> Schema {
-    match version.minor() {
-        KINDS.. => many(typed()),
-        MAPPINGS.. => many(mapped()),
-        _ => many(guarded()),
+    if version.has(Version::CONSUMER_TYPES) {
+        many(typed())
+    } else if version.has(Version::MAPPINGS) {
+        many(mapped())
+    } else {
+        many(guarded())
     }
 }
 
 /// What one body says of one consumer.
 pub fn read(consumer: Key, body: &Json, version: Version) -> ConsumerWrite {
-    let owner = |name| if version.has(OWNERS) { text(body, name) } else { NOBODY.to_owned() };
+    let owner = |name| if version.has(Version::CONSUMER_OWNERS) { text(body, name) } else { NOBODY.to_owned() };
     ConsumerWrite {
         consumer,
         project: owner("project_id"),
         user: owner("user_id"),
-        kind: version.has(KINDS).then(|| text(body, "consumer_type")),
+        kind: version.has(Version::CONSUMER_TYPES).then(|| text(body, "consumer_type")),
         generation: guard(body, version),
         allocations: allocations(body),
     }
@@ -123,7 +126,7 @@ pub fn read_many(body: &Json, version: Version) -> Vec<ConsumerWrite> {
 }
 
 fn guard(body: &Json, version: Version) -> ConsumerGuard {
-    if !version.has(GENERATIONS) {
+    if !version.has(Version::CONSUMER_GENERATIONS) {
         return ConsumerGuard::Unchecked;
     }
     let given = body.get("consumer_generation").filter(|given| **given != Json::Null);

@@ -42,7 +42,7 @@ pub static ALL: Lazy = Lazy::new(all);
 
 /// The rule for what is reserved.
 pub fn reserved_rule(version: Version) -> ReservedRule {
-    if version.has(26) { ReservedRule::UpToTotal } else { ReservedRule::BelowTotal }
+    if version.has(Version::ALL_RESERVED) { ReservedRule::UpToTotal } else { ReservedRule::BelowTotal }
 }
 
 /// The class of a body for POST.

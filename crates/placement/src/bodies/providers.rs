@@ -20,12 +20,12 @@ static PUT_NESTED: Lazy = Lazy::new(|| parent(name()));
 
 /// For POST.
 pub fn creation(version: Version) -> &'static Schema {
-    if version.has(14) { &POST_NESTED } else { &POST }
+    if version.has(Version::NESTED_PROVIDERS) { &POST_NESTED } else { &POST }
 }
 
 /// For PUT.
 pub fn update(version: Version) -> &'static Schema {
-    if version.has(14) { &PUT_NESTED } else { &PUT }
+    if version.has(Version::NESTED_PROVIDERS) { &PUT_NESTED } else { &PUT }
 }
 
 /// A provider as a body describes it.

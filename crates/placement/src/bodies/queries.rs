@@ -44,12 +44,9 @@ fn usages() -> Schema {
     Schema::object().requires("project_id", id()).with("user_id", id())
 }
 
-/// From this version on consumers have types.
-pub const KINDS: u8 = 38;
-
 /// GET `/usages`.
 pub fn usages_schema(version: Version) -> &'static Schema {
-    if version.has(KINDS) { &USAGES_WITH_KIND } else { &USAGES }
+    if version.has(Version::CONSUMER_TYPES) { &USAGES_WITH_KIND } else { &USAGES }
 }
 
 /// Whose usage is asked for.

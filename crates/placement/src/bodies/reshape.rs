@@ -11,22 +11,23 @@ use crate::{
     schema::{Pattern, Schema},
 };
 
-fn schema_of(minor: u8) -> Schema {
-    let version = Version::new(minor).unwrap_or(Version::NEWEST);
+fn schema_of(version: Version) -> Schema {
     let inventories = Schema::object().nonempty().matching(Pattern::KEY, inventories::all());
     Schema::object().requires("inventories", inventories).requires("allocations", allocations::of_reshape(version))
 }
 
-static OLDEST: Lazy = Lazy::new(|| schema_of(30));
-static MAPPED: Lazy = Lazy::new(|| schema_of(34));
-static TYPED: Lazy = Lazy::new(|| schema_of(38));
+static OLDEST: Lazy = Lazy::new(|| schema_of(Version::RESHAPER));
+static MAPPED: Lazy = Lazy::new(|| schema_of(Version::MAPPINGS));
+static TYPED: Lazy = Lazy::new(|| schema_of(Version::CONSUMER_TYPES));
 
 /// The schema.
 pub fn schema(version: Version) -> &'static Schema {
-    match version.minor() {
-        38.. => &TYPED,
-        34.. => &MAPPED,
-        _ => &OLDEST,
+    if version.has(Version::CONSUMER_TYPES) {
+        &TYPED
+    } else if version.has(Version::MAPPINGS) {
+        &MAPPED
+    } else {
+        &OLDEST
     }
 }
 

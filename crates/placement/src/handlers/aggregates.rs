@@ -36,6 +36,6 @@ pub async fn set(api: &Api, call: &Call) -> Result<Answer, Problem> {
 }
 
 fn shown(aggregates: Vec<String>, generation: i64, version: Version) -> Answer {
-    let resource_provider_generation = version.has(19).then_some(generation);
+    let resource_provider_generation = version.has(Version::AGGREGATE_GENERATIONS).then_some(generation);
     Answer::json(&Shape { aggregates, resource_provider_generation }, Age::New)
 }

@@ -63,10 +63,10 @@ fn of_consumer(consumer: &ConsumerRecord, version: Version) -> OfConsumer {
     let kind = || consumer.kind.clone().unwrap_or_else(|| UNKNOWN.to_owned());
     OfConsumer {
         allocations: consumer.allocations.iter().map(at).collect(),
-        project_id: version.has(12).then(|| consumer.project.clone()),
-        user_id: version.has(12).then(|| consumer.user.clone()),
-        consumer_generation: version.has(28).then_some(consumer.generation),
-        consumer_type: version.has(38).then(kind),
+        project_id: version.has(Version::ALLOCATIONS_BY_PROVIDER).then(|| consumer.project.clone()),
+        user_id: version.has(Version::ALLOCATIONS_BY_PROVIDER).then(|| consumer.user.clone()),
+        consumer_generation: version.has(Version::CONSUMER_GENERATIONS).then_some(consumer.generation),
+        consumer_type: version.has(Version::CONSUMER_TYPES).then(kind),
     }
 }
 
@@ -77,7 +77,7 @@ pub async fn of_provider(api: &Api, call: &Call) -> Result<Answer, Problem> {
     };
     let found = api.ledger.consumers_at(&call.key(), call.until).await?.ok_or_else(none)?;
     let by_consumer = |(consumer, (generation, resources)): (berth_placement_model::Key, (i64, BTreeMap<_, _>))| {
-        let consumer_generation = call.version.has(28).then_some(generation);
+        let consumer_generation = call.version.has(Version::CONSUMER_GENERATIONS).then_some(generation);
         (consumer.to_string(), ByConsumer { resources: Amounts(resources), consumer_generation })
     };
     let shape = OfProvider {

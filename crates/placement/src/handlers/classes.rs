@@ -1,7 +1,7 @@
 //! Resource classes (document 51 section 6). It decides what PUT means by version; which classes may change is the model's.
 
 use axum::http::StatusCode;
-use berth_placement_model::{ClassName, Command, Outcome};
+use berth_placement_model::{ClassName, Command, Outcome, Version};
 use serde::Serialize;
 
 use super::{
@@ -15,9 +15,6 @@ use crate::{
     protocol::problem::Problem,
     shapes,
 };
-
-/// From this version on PUT creates, before it renames.
-const CREATING: u8 = 7;
 
 #[derive(Serialize)]
 struct All {
@@ -46,7 +43,7 @@ pub async fn create(api: &Api, call: &Call) -> Result<Answer, Problem> {
 }
 
 pub async fn put(api: &Api, call: &Call) -> Result<Answer, Problem> {
-    if call.version.has(CREATING) { ensure(api, call).await } else { rename(api, call).await }
+    if call.version.has(Version::CLASS_WITHOUT_BODY) { ensure(api, call).await } else { rename(api, call).await }
 }
 
 async fn ensure(api: &Api, call: &Call) -> Result<Answer, Problem> {

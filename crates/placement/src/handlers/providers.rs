@@ -2,7 +2,7 @@
 //! shown; the rules of trees and names are the model's.
 
 use axum::http::StatusCode;
-use berth_placement_model::{Command, Key, command::Parent, model::Provider, parse};
+use berth_placement_model::{Command, Key, Version, command::Parent, model::Provider, parse};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -18,11 +18,6 @@ use crate::{
     protocol::problem::Problem,
     shapes,
 };
-
-/// From this version on POST shows what it has created.
-const SHOWN: u8 = 20;
-/// From this version on providers may change their place.
-const REPARENTING: u8 = 37;
 
 #[derive(Serialize)]
 struct All {
@@ -54,7 +49,7 @@ pub async fn create(api: &Api, call: &Call) -> Result<Answer, Problem> {
     let parent = if let Parent::Set(parent) = described.parent { parent } else { None };
     let url = call.url(&shapes::provider_path(uuid.as_str()));
     let written = write(api, call, Command::CreateProvider { uuid, name: described.name, parent }).await?;
-    if !call.version.has(SHOWN) {
+    if !call.version.has(Version::PROVIDER_SHOWN) {
         return Ok(Answer::empty(StatusCode::CREATED).at(url));
     }
     Ok(shown(api, call, written).await?.at(url))
@@ -63,7 +58,7 @@ pub async fn create(api: &Api, call: &Call) -> Result<Answer, Problem> {
 pub async fn update(api: &Api, call: &Call) -> Result<Answer, Problem> {
     let uuid = known(api, call).await?;
     let described = read(&call.json(update_schema(call.version))?);
-    let reparents = call.version.has(REPARENTING);
+    let reparents = call.version.has(Version::REPARENTING);
     let command = Command::UpdateProvider { uuid, name: described.name, parent: described.parent, reparents };
     let written = write(api, call, command).await?;
     shown(api, call, written).await

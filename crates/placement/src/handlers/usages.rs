@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use berth_placement_model::ClassName;
+use berth_placement_model::{ClassName, Version};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use super::{
 use crate::{
     answer::{Age, Answer},
     api::Api,
-    bodies::queries::{KINDS, all_together, usage_question, usages_schema},
+    bodies::queries::{all_together, usage_question, usages_schema},
     ledger::Usage,
     protocol::problem::Problem,
     shapes::Amounts,
@@ -38,7 +38,7 @@ pub async fn of_provider(api: &Api, call: &Call) -> Result<Answer, Problem> {
 pub async fn of_project(api: &Api, call: &Call) -> Result<Answer, Problem> {
     let query = call.parameters(usages_schema(call.version))?;
     let usages = api.ledger.usages(usage_question(&query), call.until).await?;
-    let shown = match (call.version.has(KINDS), all_together(&query)) {
+    let shown = match (call.version.has(Version::CONSUMER_TYPES), all_together(&query)) {
         (false, _) => json!(Amounts(sum(&usages).1)),
         (true, true) if usages.is_empty() => json!({}),
         (true, true) => json!({ "all": group(sum(&usages)) }),

@@ -117,7 +117,7 @@ impl Problem {
             status: self.status.as_u16(),
             title: self.title(),
             detail: self.detail(told),
-            code: told.version.filter(|version| version.has(23)).map(|_| self.code.as_str()),
+            code: told.version.filter(|version| version.has(Version::ERROR_CODES)).map(|_| self.code.as_str()),
             request_id: told.id.as_str(),
             max_version: versions.as_ref().map(|(newest, _)| newest.as_str()),
             min_version: versions.as_ref().map(|(_, oldest)| oldest.as_str()),

@@ -1,6 +1,8 @@
 //! Every endpoint with what stands before it. It decides nothing: it is the tables of document 51 sections 1.1, 1.5, 1.6 and
 //! 1.8, and the order of methods is that of `Allow`.
 
+use berth_placement_model::Version;
+
 use super::paths::Route;
 use crate::policy::rules;
 
@@ -56,7 +58,7 @@ pub enum Media {
     /// The body must be JSON.
     Body,
     /// The body must be JSON before this version, and is not looked at from then on.
-    BodyBefore(u8),
+    BodyBefore(Version),
 }
 
 /// A method of a path.
@@ -69,7 +71,7 @@ pub struct Endpoint {
     /// What it does.
     pub action: Action,
     /// It is there from 1.`since` on.
-    pub since: u8,
+    pub since: Version,
     /// Which media types it looks at.
     pub media: Media,
     /// The rule that the caller must satisfy.
@@ -78,10 +80,10 @@ pub struct Endpoint {
 
 impl Endpoint {
     const fn new(route: Route, method: &'static str, action: Action, media: Media, rule: &'static str) -> Self {
-        Self { route, method, action, since: 0, media, rule: Some(rule) }
+        Self { route, method, action, since: Version::OLDEST, media, rule: Some(rule) }
     }
 
-    const fn since(self, since: u8) -> Self {
+    const fn since(self, since: Version) -> Self {
         Self { since, ..self }
     }
 }
@@ -93,7 +95,7 @@ use Route as R;
 /// All of them.
 #[rustfmt::skip]
 pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint { route: R::Root, method: "GET", action: A::ShowRoot, since: 0, media: Any, rule: None },
+    Endpoint { route: R::Root, method: "GET", action: A::ShowRoot, since: Version::OLDEST, media: Any, rule: None },
     Endpoint::new(R::Providers, "GET", A::ListProviders, Answer, rules::PROVIDERS_LIST),
     Endpoint::new(R::Providers, "POST", A::CreateProvider, Body, rules::PROVIDERS_CREATE),
     Endpoint::new(R::Provider, "GET", A::ShowProvider, Answer, rules::PROVIDERS_SHOW),
@@ -102,31 +104,31 @@ pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::new(R::Inventories, "GET", A::ListInventories, Answer, rules::INVENTORIES_LIST),
     Endpoint::new(R::Inventories, "POST", A::CreateInventory, Body, rules::INVENTORIES_CREATE),
     Endpoint::new(R::Inventories, "PUT", A::SetInventories, Body, rules::INVENTORIES_UPDATE),
-    Endpoint::new(R::Inventories, "DELETE", A::DeleteInventories, Any, rules::INVENTORIES_DELETE).since(5),
+    Endpoint::new(R::Inventories, "DELETE", A::DeleteInventories, Any, rules::INVENTORIES_DELETE).since(Version::DELETE_INVENTORIES),
     Endpoint::new(R::Inventory, "GET", A::ShowInventory, Answer, rules::INVENTORIES_SHOW),
     Endpoint::new(R::Inventory, "PUT", A::SetInventory, Body, rules::INVENTORIES_UPDATE),
     Endpoint::new(R::Inventory, "DELETE", A::DeleteInventory, Any, rules::INVENTORIES_DELETE),
     Endpoint::new(R::ProviderUsages, "GET", A::ShowProviderUsages, Answer, rules::PROVIDERS_USAGES),
-    Endpoint::new(R::Aggregates, "GET", A::ShowAggregates, Answer, rules::AGGREGATES_LIST).since(1),
-    Endpoint::new(R::Aggregates, "PUT", A::SetAggregates, Body, rules::AGGREGATES_UPDATE).since(1),
-    Endpoint::new(R::ProviderTraits, "GET", A::ShowProviderTraits, Answer, rules::PROVIDER_TRAITS_LIST).since(6),
-    Endpoint::new(R::ProviderTraits, "PUT", A::SetProviderTraits, Body, rules::PROVIDER_TRAITS_UPDATE).since(6),
-    Endpoint::new(R::ProviderTraits, "DELETE", A::DeleteProviderTraits, Any, rules::PROVIDER_TRAITS_DELETE).since(6),
+    Endpoint::new(R::Aggregates, "GET", A::ShowAggregates, Answer, rules::AGGREGATES_LIST).since(Version::AGGREGATES),
+    Endpoint::new(R::Aggregates, "PUT", A::SetAggregates, Body, rules::AGGREGATES_UPDATE).since(Version::AGGREGATES),
+    Endpoint::new(R::ProviderTraits, "GET", A::ShowProviderTraits, Answer, rules::PROVIDER_TRAITS_LIST).since(Version::TRAITS),
+    Endpoint::new(R::ProviderTraits, "PUT", A::SetProviderTraits, Body, rules::PROVIDER_TRAITS_UPDATE).since(Version::TRAITS),
+    Endpoint::new(R::ProviderTraits, "DELETE", A::DeleteProviderTraits, Any, rules::PROVIDER_TRAITS_DELETE).since(Version::TRAITS),
     Endpoint::new(R::ProviderAllocations, "GET", A::ShowProviderAllocations, Answer, rules::PROVIDER_ALLOCATIONS_LIST),
-    Endpoint::new(R::Classes, "GET", A::ListClasses, Answer, rules::CLASSES_LIST).since(2),
-    Endpoint::new(R::Classes, "POST", A::CreateClass, Body, rules::CLASSES_CREATE).since(2),
-    Endpoint::new(R::Class, "GET", A::ShowClass, Answer, rules::CLASSES_SHOW).since(2),
-    Endpoint::new(R::Class, "PUT", A::PutClass, BodyBefore(7), rules::CLASSES_UPDATE).since(2),
-    Endpoint::new(R::Class, "DELETE", A::DeleteClass, Any, rules::CLASSES_DELETE).since(2),
-    Endpoint::new(R::Traits, "GET", A::ListTraits, Answer, rules::TRAITS_LIST).since(6),
-    Endpoint::new(R::Trait, "GET", A::ShowTrait, Any, rules::TRAITS_SHOW).since(6),
-    Endpoint::new(R::Trait, "PUT", A::PutTrait, Any, rules::TRAITS_UPDATE).since(6),
-    Endpoint::new(R::Trait, "DELETE", A::DeleteTrait, Any, rules::TRAITS_DELETE).since(6),
-    Endpoint::new(R::ManyAllocations, "POST", A::SetManyAllocations, Body, rules::ALLOCATIONS_MANAGE).since(13),
+    Endpoint::new(R::Classes, "GET", A::ListClasses, Answer, rules::CLASSES_LIST).since(Version::CLASSES),
+    Endpoint::new(R::Classes, "POST", A::CreateClass, Body, rules::CLASSES_CREATE).since(Version::CLASSES),
+    Endpoint::new(R::Class, "GET", A::ShowClass, Answer, rules::CLASSES_SHOW).since(Version::CLASSES),
+    Endpoint::new(R::Class, "PUT", A::PutClass, BodyBefore(Version::CLASS_WITHOUT_BODY), rules::CLASSES_UPDATE).since(Version::CLASSES),
+    Endpoint::new(R::Class, "DELETE", A::DeleteClass, Any, rules::CLASSES_DELETE).since(Version::CLASSES),
+    Endpoint::new(R::Traits, "GET", A::ListTraits, Answer, rules::TRAITS_LIST).since(Version::TRAITS),
+    Endpoint::new(R::Trait, "GET", A::ShowTrait, Any, rules::TRAITS_SHOW).since(Version::TRAITS),
+    Endpoint::new(R::Trait, "PUT", A::PutTrait, Any, rules::TRAITS_UPDATE).since(Version::TRAITS),
+    Endpoint::new(R::Trait, "DELETE", A::DeleteTrait, Any, rules::TRAITS_DELETE).since(Version::TRAITS),
+    Endpoint::new(R::ManyAllocations, "POST", A::SetManyAllocations, Body, rules::ALLOCATIONS_MANAGE).since(Version::MANY_ALLOCATIONS),
     Endpoint::new(R::Allocations, "GET", A::ShowAllocations, Answer, rules::ALLOCATIONS_LIST),
     Endpoint::new(R::Allocations, "PUT", A::SetAllocations, Body, rules::ALLOCATIONS_UPDATE),
     Endpoint::new(R::Allocations, "DELETE", A::DeleteAllocations, Any, rules::ALLOCATIONS_DELETE),
-    Endpoint::new(R::Usages, "GET", A::ShowUsages, Answer, rules::USAGES).since(9),
-    Endpoint::new(R::Candidates, "GET", A::ListCandidates, Answer, rules::CANDIDATES_LIST).since(10),
-    Endpoint::new(R::Reshaper, "POST", A::Reshape, Body, rules::RESHAPE).since(30),
+    Endpoint::new(R::Usages, "GET", A::ShowUsages, Answer, rules::USAGES).since(Version::USAGES),
+    Endpoint::new(R::Candidates, "GET", A::ListCandidates, Answer, rules::CANDIDATES_LIST).since(Version::CANDIDATES),
+    Endpoint::new(R::Reshaper, "POST", A::Reshape, Body, rules::RESHAPE).since(Version::RESHAPER),
 ];

@@ -157,7 +157,7 @@ fn typed<'a>(value: &'a Value, schema: Option<&'a dyn Typed>) -> Cel<'a> {
         Value::Null => Cel::Null,
         Value::Bool(value) => Cel::Bool(*value),
         Value::Number(number) => match number.as_i64() {
-            Some(whole) if !schema.is_some_and(|schema| schema.is_number()) => Cel::Int(whole),
+            Some(whole) if !schema.is_some_and(Typed::is_number) => Cel::Int(whole),
             _ => Cel::Double(number.as_f64().unwrap_or(f64::NAN)),
         },
         Value::String(text) => match schema.filter(|schema| schema.is_time()).and_then(|_| text.parse().ok()) {

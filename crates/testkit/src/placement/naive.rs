@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_placement_model::{
-    ClassName, Key, ProviderId, TraitName,
+    ClassName, Key, ProviderId, TraitName, Version,
     provider::Held,
     question::{CandidatesQuestion, Group},
 };
@@ -290,7 +290,7 @@ impl Cloud {
         }
         let used: Ids = total.keys().map(|key| key.0).collect();
         let trees: Ids = used.iter().map(|id| self.root(*id)).collect();
-        (question.version.has(29) || trees.len() == used.len()).then_some(total)
+        (question.version.has(Version::NESTED_CANDIDATES) || trees.len() == used.len()).then_some(total)
     }
 }
 

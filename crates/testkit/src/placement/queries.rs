@@ -24,26 +24,26 @@ pub fn query(random: &mut Random, version: Version) -> Pairs {
         group(random, version, suffix, &mut pairs);
     }
     let granular: Vec<&String> = suffixes.iter().filter(|suffix| !suffix.is_empty()).collect();
-    if version.has(25) && (granular.len() > 1 || random.chance(100)) {
+    if version.has(Version::GRANULAR_GROUPS) && (granular.len() > 1 || random.chance(100)) {
         pairs.push(("group_policy".into(), if random.chance(500) { "none" } else { "isolate" }.into()));
     }
-    if version.has(16) && random.chance(300) {
+    if version.has(Version::LIMIT) && random.chance(300) {
         pairs.push(("limit".into(), (1 + random.below(6)).to_string()));
     }
-    if version.has(35) && random.chance(150) {
+    if version.has(Version::ROOT_REQUIRED) && random.chance(150) {
         pairs.push(("root_required".into(), traits(random, true)));
     }
-    if version.has(36) {
+    if version.has(Version::SAME_SUBTREE) {
         same_subtree(random, &granular, &mut pairs);
     }
     pairs
 }
 
 fn suffixes(random: &mut Random, version: Version) -> Vec<String> {
-    if !version.has(25) {
+    if !version.has(Version::GRANULAR_GROUPS) {
         return vec![String::new()];
     }
-    let words = if version.has(33) { ["", "_NIC", "b-2", "3"] } else { ["", "1", "2", "30"] };
+    let words = if version.has(Version::GROUP_NAMES) { ["", "_NIC", "b-2", "3"] } else { ["", "1", "2", "30"] };
     let mut some: Vec<String> = words.iter().filter(|_| random.chance(450)).map(ToString::to_string).collect();
     if some.is_empty() {
         some.push(words[random.below(4)].to_owned());
@@ -54,24 +54,24 @@ fn suffixes(random: &mut Random, version: Version) -> Vec<String> {
 }
 
 fn group(random: &mut Random, version: Version, suffix: &str, pairs: &mut Pairs) {
-    let is_bare = version.has(36) && !suffix.is_empty() && random.chance(250);
+    let is_bare = version.has(Version::SAME_SUBTREE) && !suffix.is_empty() && random.chance(250);
     let mut add = |family: &str, value: String| pairs.push((format!("{family}{suffix}"), value));
     if !is_bare {
         add("resources", resources(random));
     }
-    let times = if version.has(39) { 1 + random.below(2) } else { 1 };
-    if version.has(17) && random.chance(if is_bare { 850 } else { 350 }) {
+    let times = if version.has(Version::ANY_TRAITS) { 1 + random.below(2) } else { 1 };
+    if version.has(Version::REQUIRED_TRAITS) && random.chance(if is_bare { 850 } else { 350 }) {
         for _ in 0..times {
             add("required", required(random, version));
         }
     }
-    if version.has(21) && random.chance(250) {
+    if version.has(Version::CANDIDATES_BY_AGGREGATE) && random.chance(250) {
         add("member_of", member_of(random, version));
-        if version.has(24) && random.chance(400) {
+        if version.has(Version::REPEATED_MEMBER_OF) && random.chance(400) {
             add("member_of", member_of(random, version));
         }
     }
-    if version.has(31) && random.chance(120) {
+    if version.has(Version::CANDIDATES_IN_TREE) && random.chance(120) {
         let number = u64::try_from(10 + random.below(12)).unwrap_or(10);
         add("in_tree", uuid(1, number));
     }
@@ -110,10 +110,10 @@ fn traits(random: &mut Random, may_forbid: bool) -> String {
 }
 
 fn required(random: &mut Random, version: Version) -> String {
-    if version.has(39) && random.chance(400) {
+    if version.has(Version::ANY_TRAITS) && random.chance(400) {
         return format!("in:{}", traits(random, false));
     }
-    traits(random, version.has(22))
+    traits(random, version.has(Version::FORBIDDEN_TRAITS))
 }
 
 fn member_of(random: &mut Random, version: Version) -> String {
@@ -121,7 +121,7 @@ fn member_of(random: &mut Random, version: Version) -> String {
     let end = usize::try_from(AGGREGATES).unwrap_or(0) + 1;
     let mut pick = || uuid(2, u64::try_from(random.below(end)).unwrap_or(0));
     let (one, other) = (pick(), pick());
-    let sign = if version.has(32) && random.chance(350) { "!" } else { "" };
+    let sign = if version.has(Version::FORBIDDEN_AGGREGATES) && random.chance(350) { "!" } else { "" };
     if random.chance(400) { format!("{sign}in:{one},{other}") } else { format!("{sign}{one}") }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_placement_model::{Inventory, ProviderId, question::CandidatesQuestion};
+use berth_placement_model::{Inventory, ProviderId, Version, question::CandidatesQuestion};
 use serde_json::{Map, Value, json};
 
 use super::cloud::{Cloud, Mappings, Total};
@@ -78,7 +78,7 @@ fn request(cloud: &Cloud, question: &CandidatesQuestion, total: &Total, mappings
     for ((id, class), amount) in total {
         by_provider.entry(uuid(cloud, *id)).or_default().insert(class.to_string(), json!(amount));
     }
-    if !question.version.has(12) {
+    if !question.version.has(Version::ALLOCATIONS_BY_PROVIDER) {
         let list: Vec<Value> = by_provider
             .into_iter()
             .map(|(uuid, resources)| json!({"resource_provider": {"uuid": uuid}, "resources": resources}))
@@ -87,7 +87,7 @@ fn request(cloud: &Cloud, question: &CandidatesQuestion, total: &Total, mappings
     }
     let map: Map<String, Value> =
         by_provider.into_iter().map(|(uuid, resources)| (uuid, json!({ "resources": resources }))).collect();
-    if !question.version.has(34) {
+    if !question.version.has(Version::MAPPINGS) {
         return json!({ "allocations": map });
     }
     let mappings: Map<String, Value> = mappings
@@ -100,7 +100,11 @@ fn request(cloud: &Cloud, question: &CandidatesQuestion, total: &Total, mappings
 /// Whose summaries a request brings.
 fn summarized(cloud: &Cloud, question: &CandidatesQuestion, total: &Total) -> BTreeSet<ProviderId> {
     let used = total.keys().map(|key| key.0);
-    if question.version.has(29) { used.flat_map(|id| cloud.tree(id)).collect() } else { used.collect() }
+    if question.version.has(Version::NESTED_CANDIDATES) {
+        used.flat_map(|id| cloud.tree(id)).collect()
+    } else {
+        used.collect()
+    }
 }
 
 fn summary(cloud: &Cloud, question: &CandidatesQuestion, id: ProviderId) -> Value {
@@ -108,16 +112,19 @@ fn summary(cloud: &Cloud, question: &CandidatesQuestion, id: ProviderId) -> Valu
     let is_asked = |class: &str| {
         question.groups.iter().any(|(_, group)| group.resources.iter().any(|one| one.0.as_str() == class))
     };
-    let shown = provider.inventories.iter().filter(|one| question.version.has(27) || is_asked(one.0.as_str()));
+    let shown = provider
+        .inventories
+        .iter()
+        .filter(|one| question.version.has(Version::ALL_CLASSES_SUMMARIZED) || is_asked(one.0.as_str()));
     let resources: Map<String, Value> = shown
         .map(|(class, held)| (class.to_string(), json!({"capacity": capacity(&held.inventory), "used": held.used})))
         .collect();
     let mut summary = json!({ "resources": resources });
-    if question.version.has(17) {
+    if question.version.has(Version::REQUIRED_TRAITS) {
         summary["traits"] = provider.traits.iter().map(ToString::to_string).collect();
         sort(summary.get_mut("traits"));
     }
-    if question.version.has(29) {
+    if question.version.has(Version::NESTED_CANDIDATES) {
         summary["parent_provider_uuid"] = json!(provider.parent.map(|parent| uuid(cloud, parent)));
         summary["root_provider_uuid"] = json!(uuid(cloud, provider.root));
     }

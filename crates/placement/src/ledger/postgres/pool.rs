@@ -1,5 +1,9 @@
-//! Connections that requests share. It decides that nobody gets one which somebody left in the middle of something, and that
-//! one which does not answer any more keeps nobody's place.
+//! Connections that requests share. A connection that was left in the middle of something is closed, never lent again, and one
+//! that does not answer any more keeps nobody's place.
+//!
+//! The pool of sqlx 0.8 does neither: when the future of a request is dropped while `BEGIN` is under way, the connection goes back
+//! with an open transaction (<https://github.com/transact-rs/sqlx/issues/4393>), and one that is dropped while it connects takes the
+//! connection with it (<https://github.com/transact-rs/sqlx/issues/3513>). Requests here are dropped whenever their deadline is over.
 
 use std::{
     mem,
