@@ -172,7 +172,7 @@ impl<K: Kind> Feeding<K> {
         } else {
             debug!(kind, cluster = %cluster, error = why, failures = progress.failures, "the watch still fails");
         }
-        self.metrics.watch_failures.with_label_values(&[kind.as_str(), cluster.as_str()]).inc();
+        self.metrics.series.watch_failures.with_label_values(&[kind.as_str(), cluster.as_str()]).inc();
         self.store.failing(cluster, Some(trouble.why));
         self.show();
         sleep(pause(progress.failures)).await;
@@ -212,11 +212,11 @@ impl<K: Kind> Feeding<K> {
         let mut malformed = self.store.malformed();
         malformed.retain(|object| object.key.cluster == *cluster);
         self.naming.look(&kind, &malformed);
-        metrics.objects.with_label_values(&labels).set(number(self.store.len_of(cluster)));
-        metrics.malformed.with_label_values(&labels).set(number(malformed.len()));
+        metrics.series.objects.with_label_values(&labels).set(number(self.store.len_of(cluster)));
+        metrics.series.malformed.with_label_values(&labels).set(number(malformed.len()));
         let complete = self.store.completeness(cluster) == Completeness::Complete;
-        metrics.complete.with_label_values(&labels).set(complete.into());
-        metrics.in_doubt.with_label_values(&[kind.as_str()]).set(number(self.store.doubts().len()));
+        metrics.series.complete.with_label_values(&labels).set(complete.into());
+        metrics.series.in_doubt.with_label_values(&[kind.as_str()]).set(number(self.store.doubts().len()));
     }
 }
 

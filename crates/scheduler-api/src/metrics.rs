@@ -15,12 +15,6 @@ use berth_scheduler::{Answer, BuiltIn, Request};
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 use prometheus::{HistogramVec, IntGauge};
 
-pub use coverage::{NO_HOST, PLACEMENTS};
-pub use runs::{
-    HOSTS_IN, HOSTS_OUT, RUN_DURATION, RUNS, STEP_DURATION, STEP_EVENTS, STEP_IMPACT, STEP_ORIGIN, STEP_REMOVED,
-    STEP_WEIGHTS,
-};
-
 use crate::{GuestLookup, wire::PATH};
 use coverage::CoverageMetrics;
 use runs::{RunMetrics, SECONDS};

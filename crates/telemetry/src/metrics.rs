@@ -115,6 +115,98 @@ impl Metrics {
     }
 }
 
+/// The collectors of one metric, one for each combination of label values.
+pub trait Series: Sized {
+    /// What kind of number it is.
+    const KIND: Kind;
+
+    /// Registers it; `buckets` are those of a histogram, else empty.
+    fn register(metrics: &Metrics, metric: &Metric, buckets: &[f64]) -> Result<Self, MetricsError>;
+}
+
+impl Series for IntCounterVec {
+    const KIND: Kind = Kind::Counter;
+
+    fn register(metrics: &Metrics, metric: &Metric, _: &[f64]) -> Result<Self, MetricsError> {
+        metrics.counter(metric)
+    }
+}
+
+impl Series for IntGaugeVec {
+    const KIND: Kind = Kind::Gauge;
+
+    fn register(metrics: &Metrics, metric: &Metric, _: &[f64]) -> Result<Self, MetricsError> {
+        metrics.gauge(metric)
+    }
+}
+
+impl Series for HistogramVec {
+    const KIND: Kind = Kind::Histogram;
+
+    fn register(metrics: &Metrics, metric: &Metric, buckets: &[f64]) -> Result<Self, MetricsError> {
+        metrics.histogram(metric, buckets)
+    }
+}
+
+/// Declares metrics as a struct of their collectors: type, labels, buckets of a histogram, name and help of each stand
+/// together, and `register` registers all of them.
+///
+/// ```
+/// use berth_telemetry::metrics::Metrics;
+/// use prometheus::{HistogramVec, IntCounterVec};
+///
+/// berth_telemetry::declare_metrics! {
+///     /// What a door counts.
+///     pub struct DoorMetrics {
+///         opened: IntCounterVec["side"], "door_opened_total", "How often the door was opened, by side.";
+///         open: HistogramVec[] in &[0.1, 1.0], "door_open_seconds", "How long the door was open, in seconds.";
+///     }
+/// }
+///
+/// let metrics = Metrics::new(&Default::default()).unwrap();
+/// let door = DoorMetrics::register(&metrics).unwrap();
+/// door.opened.with_label_values(&["front"]).inc();
+/// door.open.with_label_values::<&str>(&[]).observe(0.5);
+/// assert!(metrics.render().contains(r#"door_opened_total{side="front"} 1"#));
+/// ```
+#[macro_export]
+macro_rules! declare_metrics {
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $Struct:ident {
+            $(
+                $(#[$field_meta:meta])*
+                $field_vis:vis $field:ident: $Series:ident[$($label:literal),*] $(in $buckets:expr)?, $name:literal,
+                $help:literal;
+            )*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug)]
+        $vis struct $Struct {
+            $($(#[$field_meta])* $field_vis $field: $Series,)*
+        }
+
+        impl $Struct {
+            /// Registers all of them; once per process.
+            $vis fn register(
+                metrics: &$crate::metrics::Metrics,
+            ) -> Result<Self, $crate::metrics::MetricsError> {
+                use $crate::metrics::{Metric, Series};
+                Ok(Self {
+                    $($field: {
+                        let kind = <$Series as Series>::KIND;
+                        let metric = Metric { name: $name, kind, labels: &[$($label),*], help: $help };
+                        let buckets: &[f64] = &[];
+                        $(let buckets: &[f64] = $buckets;)?
+                        <$Series as Series>::register(metrics, &metric, buckets)?
+                    },)*
+                })
+            }
+        }
+    };
+}
+
 fn opts(metric: &Metric) -> Opts {
     Opts::new(metric.name, metric.help)
 }

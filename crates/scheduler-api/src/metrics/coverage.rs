@@ -2,38 +2,23 @@
 //! 13). What a commitment does for a VM is decided by the scheduler.
 
 use berth_scheduler::{Answer, Guest, Intent, Request};
-use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
+use berth_telemetry::declare_metrics;
 use prometheus::IntCounterVec;
 
 use crate::GuestLookup;
 
-/// `cortex_nova_placement_total`.
-pub const PLACEMENTS: Metric = Metric {
-    name: "cortex_nova_placement_total",
-    kind: Kind::Counter,
-    labels: &["flavor_group", "intent", "cr_slot"],
-    help: "VMs that got a host, by what the commitments of their project do for them: no_cr, slot_missed, slot_used or error.",
-};
-/// `cortex_nova_no_host_found_total`.
-pub const NO_HOST: Metric = Metric {
-    name: "cortex_nova_no_host_found_total",
-    kind: Kind::Counter,
-    labels: &["cr_slot", "flavor_group", "intent"],
-    help: "Requests without a host, by what the commitments of their project could do for them: no_cr, cr_exhausted, \
-           slot_exhausted, slot_blocked or error.",
-};
-/// The counters.
-#[derive(Clone)]
-pub(super) struct CoverageMetrics {
-    placements: IntCounterVec,
-    no_host: IntCounterVec,
+declare_metrics! {
+    /// The counters.
+    pub(super) struct CoverageMetrics {
+        placements: IntCounterVec["flavor_group", "intent", "cr_slot"], "cortex_nova_placement_total",
+            "VMs that got a host, by what the commitments of their project do for them: no_cr, slot_missed, slot_used or error.";
+        no_host: IntCounterVec["cr_slot", "flavor_group", "intent"], "cortex_nova_no_host_found_total",
+            "Requests without a host, by what the commitments of their project could do for them: no_cr, cr_exhausted, \
+           slot_exhausted, slot_blocked or error.";
+    }
 }
 
 impl CoverageMetrics {
-    pub(super) fn register(metrics: &Metrics) -> Result<Self, MetricsError> {
-        Ok(Self { placements: metrics.counter(&PLACEMENTS)?, no_host: metrics.counter(&NO_HOST)? })
-    }
-
     /// A run that failed is not counted, nor is a VM of no flavor group.
     pub(super) fn covered(&self, request: &Request, guest: &GuestLookup, answer: &Answer) {
         let (group, slot) = match (guest, answer.coverage) {

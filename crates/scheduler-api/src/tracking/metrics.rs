@@ -1,35 +1,19 @@
 //! What is counted about VMs that are written into slots.
 
-use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
+use berth_telemetry::declare_metrics;
 use prometheus::IntCounterVec;
 
-const BOOKINGS: Metric = Metric {
-    name: "berth_bookings_total",
-    kind: Kind::Counter,
-    labels: &["outcome"],
-    help: "VMs to be written into slots, by outcome: written, there_already, slot_gone, queue_full, not_leader or failed.",
-};
-
-const MOVES: Metric = Metric {
-    name: "berth_booking_removals_total",
-    kind: Kind::Counter,
-    labels: &["outcome"],
-    help: "VMs to be removed from the slot of an earlier booking, by outcome: written, not_needed or failed.",
-};
-
-/// The counters.
-#[derive(Clone, Debug)]
-pub struct BookingMetrics {
-    bookings: IntCounterVec,
-    removals: IntCounterVec,
+declare_metrics! {
+    /// The counters.
+    pub struct BookingMetrics {
+        bookings: IntCounterVec["outcome"], "berth_bookings_total",
+            "VMs to be written into slots, by outcome: written, there_already, slot_gone, queue_full, not_leader or failed.";
+        removals: IntCounterVec["outcome"], "berth_booking_removals_total",
+            "VMs to be removed from the slot of an earlier booking, by outcome: written, not_needed or failed.";
+    }
 }
 
 impl BookingMetrics {
-    /// Registers the counters.
-    pub fn register(metrics: &Metrics) -> Result<Self, MetricsError> {
-        Ok(Self { bookings: metrics.counter(&BOOKINGS)?, removals: metrics.counter(&MOVES)? })
-    }
-
     pub(super) fn booking(&self, outcome: &str) {
         self.bookings.with_label_values(&[outcome]).inc();
     }
