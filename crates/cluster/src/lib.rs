@@ -5,7 +5,6 @@
 //! ([`Writer`]), so that an own write is visible at once. Controllers ([`Reconciler`], run by the [`Manager`]) get keys, read stores, and write
 //! through writers, whose writes a [`Fence`] holds back when another process may lead ([`Election`]). Every key has its cluster in it; one cluster is the case with one entry.
 
-mod absences;
 mod admission;
 mod answers;
 mod brake;
@@ -18,6 +17,7 @@ mod connect;
 mod deadlines;
 mod difference;
 mod events;
+mod first_seen;
 mod fitness;
 mod flavor_groups;
 mod freeze;
@@ -44,7 +44,6 @@ mod view_feed;
 mod watch;
 mod write;
 
-pub use absences::Absences;
 pub use admission::{Fault, Refused, Tried, Untried, refuses, try_stored};
 pub use brake::{Asker, Brake, BrakeParts, Disruption, Stopped, braked_slots, say_braked};
 pub use chain::chain;
@@ -55,6 +54,7 @@ pub use conflicts::watch_conflicts;
 pub use connect::{ConnectError, home_server};
 pub use difference::difference;
 pub use events::{Event, EventKind, Events};
+pub use first_seen::{FirstSeen, Reading};
 pub use fitness::{Fitness, watch_fitness};
 pub use flavor_groups::{FlavorGroupsCache, FlavorGroupsError, KnownFlavorGroups};
 pub use freeze::{Freezer, Frozen};

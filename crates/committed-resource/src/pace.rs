@@ -2,10 +2,9 @@
 //! and may want a pause between them. It decides how many slots of a plan a look creates; the rest is left to later looks,
 //! so that nobody sleeps and no event cuts the pause short. After a restart a pause may be missing.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
-use berth_cluster::ObjectKey;
-use parking_lot::Mutex;
+use berth_cluster::{FirstSeen, ObjectKey};
 use tokio::time::Instant;
 
 /// How much of a plan a look creates.
@@ -20,23 +19,23 @@ pub struct Paced {
 /// When each commitment got its last slot.
 #[derive(Debug, Default)]
 pub struct Pace {
-    last: Mutex<BTreeMap<ObjectKey, Instant>>,
+    last: FirstSeen<ObjectKey>,
 }
 
 impl Pace {
     /// Lets a look for a commitment create some of the `wanted` slots, with this pause between two of them.
     pub(crate) fn step(&self, key: &ObjectKey, wanted: usize, pause: Duration) -> Paced {
-        let mut last = self.last.lock();
-        let paced = paced(wanted, pause, last.get(key).map(Instant::elapsed));
+        let now = Instant::now();
+        let paced = paced(wanted, pause, self.last.held_for(key, now));
         if paced.slots > 0 {
-            last.insert(key.clone(), Instant::now());
+            self.last.restart(key, now);
         }
         paced
     }
 
     /// The commitment is gone.
     pub(crate) fn forget(&self, key: &ObjectKey) {
-        self.last.lock().remove(key);
+        self.last.forget(key);
     }
 }
 

@@ -17,6 +17,7 @@ use berth_crds::{
 };
 use berth_scheduler::{Placed, Placement, Scheduler, SchedulerError, SlotRequest, WholeRequest};
 use kube::Resource;
+use tokio::time::Instant;
 use tracing::{debug, info};
 
 use crate::{
@@ -63,7 +64,7 @@ impl<S: Scheduler> ReservationController<S> {
             self.revoke(&other.key, &other.object, why).await?;
         }
         if self.store().select(&RESERVATION_BY_HOST, host.as_str()).is_empty() {
-            self.missing.over(host);
+            self.missing.forget(host);
         }
         Ok(())
     }
@@ -135,7 +136,7 @@ impl<S: Scheduler> ReservationController<S> {
                 let others: Vec<_> =
                     found.map(|(slot, _)| slot.key.clone()).filter(|found| *found != SlotKey::from(key)).collect();
                 for other in &others {
-                    self.promised.noticed(&ObjectKey::new(other.cluster.clone(), other.name.as_str()));
+                    self.promised.note(&ObjectKey::from(other), Instant::now());
                 }
                 self.context.requests.add(others.iter().map(ObjectKey::from));
             }
@@ -171,7 +172,7 @@ impl<S: Scheduler> ReservationController<S> {
 
     /// Counts, and what the scheduler complains of, are refreshed at most once per retry interval (U52).
     fn refreshed(&self, key: &ObjectKey, says: Says) -> Says {
-        let refresh = self.told.noticed(key) >= self.context.settings.delays.retry;
+        let refresh = self.told.note(key, Instant::now()) >= self.context.settings.delays.retry;
         if refresh {
             self.told.forget(key);
         }

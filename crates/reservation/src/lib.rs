@@ -16,7 +16,6 @@ mod plan;
 mod read;
 mod reconcile;
 mod request;
-mod since;
 mod status;
 mod watches;
 

@@ -51,15 +51,15 @@ impl<S: Scheduler> ReservationController<S> {
         let store = &self.context.hypervisors;
         let exists = |cluster: ClusterName| store.get(&ObjectKey::new(cluster, host.as_str())).is_some();
         if store.clusters().into_iter().any(exists) {
-            self.missing.over(host);
+            self.missing.forget(host);
             return HostFact::Exists;
         }
         match hosts.map(|cluster| store.complete(cluster)) {
             Some(Ok(complete)) => {
-                let missing = self.missing.missing(host, complete.followed_time());
+                let missing = self.missing.note(host, complete.followed_time());
                 // It may have come in between, and the run for another slot may have found it before this absence was noted.
                 if store.clusters().into_iter().any(exists) {
-                    self.missing.over(host);
+                    self.missing.forget(host);
                     return HostFact::Exists;
                 }
                 HostFact::Missing(missing, complete.whole())

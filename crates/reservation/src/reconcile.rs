@@ -1,11 +1,11 @@
 //! The controller: read, plan, apply (architecture section 3). The one decision that it takes, a host for a slot without one,
 //! is the scheduler's.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use berth_cluster::{
-    Absences, Action, Asker, Brake, Events, FlavorGroupsCache, Freezer, ObjectKey, Reconciler, Requests, Right, Routes,
-    Store, Verb, Watches, Writer,
+    Action, Asker, Brake, Events, FirstSeen, FlavorGroupsCache, Freezer, ObjectKey, Reconciler, Requests, Right,
+    Routes, Store, Verb, Watches, Writer,
 };
 use berth_core::{HostName, SlotKey};
 use berth_crds::{CommittedResource, Hypervisor, Pipeline, Reservation};
@@ -21,7 +21,6 @@ use crate::{
     oversubscription::Evictions,
     plan::{Plan, Step, plan},
     request::given_request_id,
-    since::Since,
     status::nameless,
     watches::{self, Watched, is_slot},
 };
@@ -74,12 +73,12 @@ pub struct Context<S> {
 /// Puts slots into force on hosts and keeps them there.
 pub struct ReservationController<S> {
     pub(crate) context: Context<S>,
-    pub(crate) missing: Absences<HostName>,
+    pub(crate) missing: FirstSeen<HostName, Duration>,
     pub(crate) departures: Departures,
     /// Since when the filter counts in the condition of a slot without host are as they are.
-    pub(crate) told: Since<ObjectKey>,
+    pub(crate) told: FirstSeen<ObjectKey>,
     /// Slots that got a host together with another one of their commitment and have not asked for it yet.
-    pub(crate) promised: Since<ObjectKey>,
+    pub(crate) promised: FirstSeen<ObjectKey>,
     /// Why slots lost their host that another controller took it from.
     pub(crate) evictions: Evictions,
 }
@@ -123,8 +122,8 @@ impl<S: Scheduler> Reconciler for ReservationController<S> {
 impl<S: Scheduler> ReservationController<S> {
     /// A controller that has seen nothing yet.
     pub fn new(context: Context<S>) -> Self {
-        let (missing, departures) = (Absences::default(), Departures::default());
-        let (told, promised) = (Since::default(), Since::default());
+        let (missing, departures) = (FirstSeen::default(), Departures::default());
+        let (told, promised) = (FirstSeen::default(), FirstSeen::default());
         Self { context, missing, departures, told, promised, evictions: Evictions::default() }
     }
 

@@ -2,8 +2,9 @@
 //! hosts of clusters that are out of reach are withheld (document 60 B3), and the view is compared with one made anew
 //! (document 60 section 13.2).
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
+use berth_cluster::FirstSeen;
 use berth_core::ClusterName;
 use berth_telemetry::metrics::{Kind as MetricKind, Metric, Metrics, MetricsError};
 use prometheus::{IntCounterVec, IntGaugeVec};
@@ -59,11 +60,11 @@ impl Upkeep {
     pub(super) async fn work(self, stop: CancellationToken) {
         let memory = &self.memory;
         let mut tick = interval(EVERY);
-        let (mut silent, mut compared) = (Silent::default(), Instant::now());
+        let (silent, mut compared) = (FirstSeen::default(), Instant::now());
         while stop.run_until_cancelled(tick.tick()).await.is_some() {
             end_settled_doubts(&memory.stores, &memory.scheduler);
             memory.scheduler.expire(memory.now());
-            self.withhold(&mut silent);
+            self.withhold(&silent);
             if compared.elapsed() >= COMPARE_EVERY {
                 compared = Instant::now();
                 self.compare();
@@ -71,14 +72,18 @@ impl Upkeep {
         }
     }
 
-    fn withhold(&self, silent: &mut Silent) {
+    fn withhold(&self, silent: &FirstSeen<ClusterName>) {
         let memory = &self.memory;
         if self.stale_after.is_zero() {
             return;
         }
         for cluster in memory.placing_clusters() {
-            let since = silent.since(&cluster, memory.follows_hosts_of(&cluster));
-            let stale = since.is_some_and(|since| since.elapsed() >= self.stale_after);
+            let stale = if memory.follows_hosts_of(&cluster) {
+                silent.forget(&cluster);
+                false
+            } else {
+                silent.note(&cluster, Instant::now()) >= self.stale_after
+            };
             memory.scheduler.withhold_cluster(&cluster, stale);
             let gauge = self.metrics.withheld.with_label_values(&[cluster.as_str()]);
             match (gauge.get() == 1, stale) {
@@ -96,19 +101,5 @@ impl Upkeep {
             self.metrics.drift.with_label_values(&[""; 0]).inc_by(wrong.len() as u64);
             error!(hosts = ?wrong, "a defect: the sums of these hosts have drifted; restart the process and report it");
         }
-    }
-}
-
-/// Since when clusters are not followed.
-#[derive(Default)]
-struct Silent(BTreeMap<ClusterName, Instant>);
-
-impl Silent {
-    fn since(&mut self, cluster: &ClusterName, followed: bool) -> Option<Instant> {
-        if followed {
-            self.0.remove(cluster);
-            return None;
-        }
-        Some(*self.0.entry(cluster.clone()).or_insert_with(Instant::now))
     }
 }

@@ -16,7 +16,7 @@ use crate::error::Error;
 impl OrphanController {
     pub(super) fn forget(&self, key: &ObjectKey) {
         for cluster in self.context.routes.names() {
-            self.missing.over(&(key.clone(), cluster));
+            self.missing.forget(&(key.clone(), cluster));
         }
         self.context.brake.over(&asker(key));
     }
@@ -48,7 +48,7 @@ impl OrphanController {
     /// All orphans of the zone with a host that were noticed: when a whole backup has no commitments, not even the first
     /// of their slots are to be deleted.
     fn demand(&self, zone_: &str) -> impl Iterator<Item = ObjectKey> {
-        let noticed = self.missing.all().into_iter().map(|(key, _)| key);
+        let noticed = self.missing.keys().into_iter().map(|(key, _)| key);
         noticed.filter(move |key| {
             let object = self.store().get(key).filter(|object| object.spec.target_host.is_some());
             object.is_some_and(|object| zone(&object) == zone_ && is_orphan(&object, &self.context.commitments))

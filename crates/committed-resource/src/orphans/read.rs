@@ -29,7 +29,7 @@ impl OrphanController {
         let mut shortest = Duration::MAX;
         for cluster in clusters {
             let clock = self.context.commitments.complete(&cluster)?.followed_time();
-            shortest = shortest.min(self.missing.missing(&(key.clone(), cluster), clock));
+            shortest = shortest.min(self.missing.note(&(key.clone(), cluster), clock));
         }
         Ok((shortest, whole))
     }

@@ -1,9 +1,9 @@
 //! The controller: read, plan, apply (architecture section 3).
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use berth_cluster::{
-    Absences, Action, Brake, Events, Freezer, ObjectKey, Reconciler, Right, Routes, Store, Verb, Watches, Writer,
+    Action, Brake, Events, FirstSeen, Freezer, ObjectKey, Reconciler, Right, Routes, Store, Verb, Watches, Writer,
 };
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Knowledge, Reservation};
@@ -42,7 +42,7 @@ pub struct Context {
 pub struct OrphanController {
     pub(super) context: Context,
     /// Slots without a commitment, each with every cluster in which there is none.
-    pub(super) missing: Absences<(ObjectKey, ClusterName)>,
+    pub(super) missing: FirstSeen<(ObjectKey, ClusterName), Duration>,
 }
 
 impl Reconciler for OrphanController {
@@ -89,7 +89,7 @@ impl Reconciler for OrphanController {
 impl OrphanController {
     /// A controller that has seen nothing yet.
     pub fn new(context: Context) -> Self {
-        Self { context, missing: Absences::default() }
+        Self { context, missing: FirstSeen::default() }
     }
 
     pub(super) fn store(&self) -> &Store<Reservation> {

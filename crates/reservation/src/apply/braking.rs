@@ -88,7 +88,7 @@ impl<S: Scheduler> ReservationController<S> {
     /// When hosts have vanished, all slots of the zone on all hosts that are missing: a zone of which nothing is left must
     /// not lose as many as the brake lets through.
     fn demand(&self, plan: &Disruption) -> impl Iterator<Item = ObjectKey> {
-        let missing = if plan.cause == HOST_MISSING { self.missing.all() } else { Vec::new() };
+        let missing = if plan.cause == HOST_MISSING { self.missing.keys() } else { Vec::new() };
         let slots = missing.into_iter().flat_map(|host| self.on_host(&host));
         let concerned = slots
             .filter(|entry| zone(&entry.object) == plan.zone && self.context.freezer.slot(&entry.object).is_none());

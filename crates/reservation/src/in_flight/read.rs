@@ -8,6 +8,7 @@ use berth_cluster::{
 };
 use berth_core::{HostName, VmId};
 use berth_crds::Reservation;
+use tokio::time::Instant;
 
 use super::{
     facts::{Facts, Flight, is_ours},
@@ -32,7 +33,7 @@ impl InFlightController {
         }
         Facts {
             now: self.context.clock.now(),
-            known_for: self.known.noticed(&(key.clone(), object.metadata.uid.clone().unwrap_or_default())),
+            known_for: self.known.note(&(key.clone(), object.metadata.uid.clone().unwrap_or_default()), Instant::now()),
             own: flight(key, object),
             family,
             listed,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{Action, ObjectKey, Reconciler, Right, Store, Verb, Watches, Writer};
+use berth_cluster::{Action, FirstSeen, ObjectKey, Reconciler, Right, Store, Verb, Watches, Writer};
 use berth_crds::{Hypervisor, Reservation};
 use berth_telemetry::clock::Clock;
 use tokio::sync::Mutex;
@@ -16,7 +16,7 @@ use super::{
     vm_sizes::VmSizes,
     watches,
 };
-use crate::{error::Error, since::Since};
+use crate::error::Error;
 
 /// What the controller works with.
 pub struct Context {
@@ -37,7 +37,7 @@ pub struct InFlightController {
     pub(super) context: Context,
     pub(super) sightings: Sightings,
     /// Which objects, by key and uid, are there.
-    pub(super) known: Since<(ObjectKey, String)>,
+    pub(super) known: FirstSeen<(ObjectKey, String)>,
     /// All of a VM are enqueued when it lands, and each of them would delete all.
     pub(super) deleting: Mutex<()>,
 }
@@ -91,7 +91,7 @@ impl Reconciler for InFlightController {
 impl InFlightController {
     /// A controller that has seen nothing yet.
     pub fn new(context: Context) -> Self {
-        Self { context, sightings: Sightings::default(), known: Since::default(), deleting: Mutex::default() }
+        Self { context, sightings: Sightings::default(), known: FirstSeen::default(), deleting: Mutex::default() }
     }
 
     pub(super) fn store(&self) -> &Store<Reservation> {

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use berth_cluster::{Disruption, Guard, ObjectKey, WriteError, Written};
 use berth_core::{Resources, host::Host};
 use berth_crds::{Reservation, conditions::safety::HOST_OVERBOOKED};
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::{
@@ -76,10 +77,10 @@ impl OversubscriptionController {
     }
 
     pub(super) fn tell(&self, key: &ObjectKey, why: Stuck, excess: Resources) {
-        if self.told.so_for(key).is_some() {
+        if self.told.held_for(key, Instant::now()).is_some() {
             return;
         }
-        self.told.begin(key);
+        self.told.restart(key, Instant::now());
         let host = &*key.name;
         match why {
             Stuck::Disabled => warn!(host, %excess, "host is over-booked, and eviction is not configured"),

@@ -3,10 +3,13 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use berth_cluster::{Action, Asker, Brake, Freezer, ObjectKey, Reconciler, Right, Store, Verb, Watches, Writer};
+use berth_cluster::{
+    Action, Asker, Brake, FirstSeen, Freezer, ObjectKey, Reconciler, Right, Store, Verb, Watches, Writer,
+};
 use berth_core::Resources;
 use berth_crds::{Hypervisor, Reservation};
 use berth_scheduler::{BuiltIn, HostReport};
+use tokio::time::Instant;
 use tracing::debug;
 
 use super::{
@@ -15,7 +18,7 @@ use super::{
     plan::{Plan, Settings, Step, plan},
     watches,
 };
-use crate::{error::Error, since::Since};
+use crate::error::Error;
 
 /// What the controller works with.
 pub struct Context {
@@ -41,11 +44,11 @@ pub struct Context {
 pub struct OversubscriptionController {
     pub(super) context: Context,
     /// Hosts that were checked, since the last time.
-    pub(super) checked: Since<ObjectKey>,
+    pub(super) checked: FirstSeen<ObjectKey>,
     /// Hosts that are over-booked, since that was first seen or a slot was last evicted.
-    pub(super) over: Since<ObjectKey>,
+    pub(super) over: FirstSeen<ObjectKey>,
     /// Over-booked hosts of which people were told that nothing is done.
-    pub(super) told: Since<ObjectKey>,
+    pub(super) told: FirstSeen<ObjectKey>,
 }
 
 impl Reconciler for OversubscriptionController {
@@ -77,7 +80,8 @@ impl Reconciler for OversubscriptionController {
             return Ok(Action::AwaitChange);
         };
         let interval = self.context.settings.interval;
-        let pause = self.checked.so_for(&key).map_or(Duration::ZERO, |past| interval.saturating_sub(past));
+        let pause =
+            self.checked.held_for(&key, Instant::now()).map_or(Duration::ZERO, |past| interval.saturating_sub(past));
         if !pause.is_zero() {
             return Ok(Action::RequeueAfter(pause));
         }
@@ -95,17 +99,17 @@ impl Reconciler for OversubscriptionController {
 impl OversubscriptionController {
     /// A controller that has seen nothing yet.
     pub fn new(context: Context) -> Self {
-        Self { context, checked: Since::default(), over: Since::default(), told: Since::default() }
+        Self { context, checked: FirstSeen::default(), over: FirstSeen::default(), told: FirstSeen::default() }
     }
 
     async fn check(&self, key: &ObjectKey) -> Result<Action, Error> {
         let Some(seen) = self.report(key).map(|report| self.read(report)) else { return Ok(Action::AwaitChange) };
-        self.checked.begin(key);
+        self.checked.restart(key, Instant::now());
         let over_for = if seen.facts.excess() == Resources::ZERO {
             self.in_order(key);
             Duration::ZERO
         } else {
-            self.over.noticed(key)
+            self.over.note(key, Instant::now())
         };
         let Plan { excess, step } = plan(&seen.facts, over_for, &self.context.settings);
         self.context.metrics.show(key, &seen.host.zone, excess);
@@ -117,7 +121,7 @@ impl OversubscriptionController {
             Step::Wait(rest) => Ok(Action::RequeueAfter(rest)),
             Step::Stuck(why) => {
                 self.tell(key, why, excess);
-                self.over.begin(key);
+                self.over.restart(key, Instant::now());
                 Ok(Action::RequeueAfter(self.context.settings.grace))
             }
             Step::Evict(slots) => {

@@ -1,10 +1,11 @@
 //! Writes Histories, and events instead of them where the kind is not installed. It decides how long is tried and what is
 //! dropped: a queue of its own, one decision at a time, deadlines, and losses that are counted.
 
-use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use berth_cluster::{
-    Event, EventKind, Events, ObjectKey, Right, RouteError, Routes, Store, Verb, WriteError, Writer, Written, chain,
+    Event, EventKind, Events, FirstSeen, ObjectKey, Right, RouteError, Routes, Store, Verb, WriteError, Writer,
+    Written, chain,
 };
 use berth_core::ClusterName;
 use berth_crds::{History, Reservation, conditions::history as texts, names};
@@ -14,7 +15,6 @@ use berth_telemetry::{
     metrics::{Kind, Metric, Metrics, MetricsError},
 };
 use kube::Resource;
-use parking_lot::Mutex;
 use prometheus::IntCounterVec;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -98,7 +98,7 @@ impl Histories {
     pub fn new(parts: HistoryParts, stop: CancellationToken) -> (Self, impl Future<Output = ()> + Send) {
         let (lane, waiting) = Lane::new(QUEUE);
         let metrics = parts.metrics.clone();
-        let scribe = Arc::new(Scribe { parts, missing: Mutex::default() });
+        let scribe = Arc::new(Scribe { parts, missing: FirstSeen::default() });
         let work = lane::work(waiting, 1, stop, move |outcome: Outcome| {
             let scribe = scribe.clone();
             async move { scribe.take(&outcome).await }
@@ -134,7 +134,7 @@ enum Unwritten {
 struct Scribe {
     parts: HistoryParts,
     /// The clusters that did not know the kind, and until when that is believed.
-    missing: Mutex<BTreeMap<ClusterName, Instant>>,
+    missing: FirstSeen<ClusterName>,
 }
 
 impl Scribe {
@@ -163,7 +163,7 @@ impl Scribe {
         }
         match self.write(&key, decided).await {
             Ok(history) => {
-                self.missing.lock().remove(&key.cluster);
+                self.missing.forget(&key.cluster);
                 self.parts.events.publish(&key.cluster, &history.object_ref(&()), event(decided, &decided.explanation));
                 "written"
             }
@@ -210,13 +210,11 @@ impl Scribe {
     }
 
     fn is_missing(&self, cluster: &ClusterName) -> bool {
-        let missing = self.missing.lock();
-        missing.get(cluster).is_some_and(|until| *until > Instant::now())
+        self.missing.held_for(cluster, Instant::now()).is_some_and(|since| since < NOT_INSTALLED)
     }
 
     fn not_installed(&self, cluster: &ClusterName) {
-        let mut missing = self.missing.lock();
-        if missing.insert(cluster.clone(), Instant::now() + NOT_INSTALLED).is_none() {
+        if !self.missing.restart(cluster, Instant::now()) {
             info!(%cluster, "the kind History is not installed: decisions about VMs are told as events on slots only");
         }
     }
