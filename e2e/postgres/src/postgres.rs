@@ -20,6 +20,8 @@ const SUPERUSER: &str = "berth";
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 const CONNECTIONS: usize = 300;
+/// How many ports are tried.
+const ATTEMPTS: usize = 3;
 const CERTIFICATE: &str = "server.crt";
 const KEY: &str = "server.key";
 
@@ -58,9 +60,16 @@ impl Postgres {
         let (account, programs) = (Account::of_process()?, programs::folder()?);
         let folder = tempfile::tempdir().map_err(Error::io("create a folder for PostgreSQL"))?;
         account.own(folder.path()).await?;
-        let mut cluster =
-            Self { account, programs, folder, port: free_port()?, durability, encrypted: false, daemon: None };
+        let mut cluster = Self { account, programs, folder, port: 0, durability, encrypted: false, daemon: None };
         cluster.make().await?;
+        for _ in 1..ATTEMPTS {
+            cluster.port = free_port()?;
+            // Somebody else may listen on the port before the server does.
+            if cluster.restart().await.is_ok() {
+                return Ok(cluster);
+            }
+        }
+        cluster.port = free_port()?;
         cluster.restart().await?;
         Ok(cluster)
     }
@@ -186,8 +195,9 @@ impl Postgres {
     }
 
     async fn wait_until_ready(&mut self) -> Result<(), Error> {
-        let begin = Instant::now();
-        while self.ask("postgres", "select 1").await.is_err() {
+        let (begin, data) = (Instant::now(), self.data().display().to_string());
+        // A server that listens on this port need not be this one.
+        while !self.ask("postgres", "show data_directory").await.is_ok_and(|shown| shown == data) {
             let log = self.daemon.as_ref().map(Daemon::log_tail).unwrap_or_default();
             self.daemon.as_mut().map_or(Ok(()), Daemon::check)?;
             if begin.elapsed() > READY_WITHIN {
