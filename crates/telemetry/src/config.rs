@@ -22,6 +22,7 @@ mod reservation_controller;
 mod safety;
 mod scheduler;
 mod section;
+mod settings;
 mod source;
 mod syncer;
 mod token;

@@ -2,66 +2,55 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use super::{section::Section, value};
+use super::{section::Section, settings::settings, value};
 
-const LEASE: &str = "Name of the Lease that replicas compete for when `--leader-elect` is set.";
-const LABELS: &str = "Labels that every exported metric carries. They must not be labels that a metric has already.";
 const FOREIGN: &str = "Read by other programs; no effect here.";
-const DATASOURCE: &str = "Datasource object that names the secret of the database with servers and flavors. Without \
-                          one, components run without this input and say so.";
-const KEYSTONE: &str = "Secret with the Keystone credentials (URL, user, password, project, domains).";
 
-/// Shared keys of the top level.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Common {
-    /// `leaderElectionID`: name of the Lease for leader election. Empty when it is given so, which leader election
-    /// refuses (document 11 section 3.5).
-    pub leader_election_id: String,
-    /// `userAgent.component`, empty when absent: first half of the `User-Agent` of outgoing HTTP.
-    pub user_agent_component: String,
-    /// `userAgent.version`, empty when absent: second half.
-    pub user_agent_version: String,
-    /// `monitoring.labels`: labels on every exported metric.
-    pub metric_labels: BTreeMap<String, String>,
-    /// `datasourceName`: the Datasource object that names the database secret. Absent: components run without it,
-    /// quota takes its own default ([`super::quota::Quota::datasource_name`]).
-    pub datasource_name: Option<String>,
-    /// `schedulerURL`: the scheduler of capacity and failover.
-    pub scheduler: SchedulerUrl,
-    /// `keystoneSecretRef`: Keystone credentials.
-    pub keystone: Option<SecretRef>,
-    /// `ssoSecretRef`: client certificate for OpenStack endpoints.
-    pub sso: Option<SecretRef>,
+settings! {
+    /// Shared keys of the top level.
+    pub struct Common = read(s) {
+        /// Name of the Lease that replicas compete for when `--leader-elect` is set.
+        leader_election_id: String = text_or_empty("leaderElectionID", "berth"),
+        /// `userAgent.component` and `userAgent.version`, empty when absent: the `User-Agent` of outgoing HTTP.
+        user_agent_parts: (String, String) = (user_agent(s)),
+        /// `monitoring.labels`: labels on every exported metric.
+        metric_labels: BTreeMap<String, String> = (metric_labels(s)),
+        /// Datasource object that names the secret of the database with servers and flavors. Without one, components run
+        /// without this input and say so.
+        datasource_name: Option<String> = optional("datasourceName", "none; `nova-servers` for quota"),
+        /// Scheduler for the probes of the capacity controller.
+        scheduler: SchedulerUrl = scheduler_url("schedulerURL"),
+        /// Secret with the Keystone credentials (URL, user, password, project, domains).
+        keystone: Option<SecretRef> = secret("keystoneSecretRef"),
+        /// Secret with a client certificate for the OpenStack endpoints.
+        sso: Option<SecretRef> = secret("ssoSecretRef"),
+    }
+}
+
+fn user_agent(s: &mut Section<'_>) -> (String, String) {
+    s.section("userAgent", |s| {
+        let component = s.text("component", "", "First half of the `User-Agent` of outgoing HTTP requests.");
+        (component, s.text("version", "", "Second half of the `User-Agent`, after a slash."))
+    })
+}
+
+fn metric_labels(s: &mut Section<'_>) -> BTreeMap<String, String> {
+    const LABELS: &str =
+        "Labels that every exported metric carries. They must not be labels that a metric has already.";
+    let labels = s.section("monitoring", |s| {
+        s.foreign("port", FOREIGN);
+        s.texts("labels", LABELS)
+    });
+    s.foreign("schedulingDomain", FOREIGN);
+    s.foreign("overcommitMappings", FOREIGN);
+    labels
 }
 
 impl Common {
-    pub(super) fn read(s: &mut Section<'_>) -> Self {
-        let leader_election_id = s.text_or_empty("leaderElectionID", "berth", LEASE);
-        let (user_agent_component, user_agent_version) = s.section("userAgent", |s| {
-            let component = s.text("component", "", "First half of the `User-Agent` of outgoing HTTP requests.");
-            (component, s.text("version", "", "Second half of the `User-Agent`, after a slash."))
-        });
-        let metric_labels = s.section("monitoring", |s| {
-            s.foreign("port", FOREIGN);
-            s.texts("labels", LABELS)
-        });
-        s.foreign("schedulingDomain", FOREIGN);
-        s.foreign("overcommitMappings", FOREIGN);
-        Self {
-            leader_election_id,
-            user_agent_component,
-            user_agent_version,
-            metric_labels,
-            datasource_name: s.optional("datasourceName", "none; `nova-servers` for quota", DATASOURCE),
-            scheduler: SchedulerUrl::read(s, "schedulerURL", "Scheduler for the probes of the capacity controller."),
-            keystone: SecretRef::read(s, "keystoneSecretRef", KEYSTONE),
-            sso: SecretRef::read(s, "ssoSecretRef", "Secret with a client certificate for the OpenStack endpoints."),
-        }
-    }
-
     /// The `User-Agent` of outgoing HTTP: `<component>/<version>`, or the component alone; `None` when neither is set.
     pub fn user_agent(&self) -> Option<String> {
-        match (self.user_agent_component.as_str(), self.user_agent_version.as_str()) {
+        let (component, version) = &self.user_agent_parts;
+        match (component.as_str(), version.as_str()) {
             ("", _) => None,
             (component, "") => Some(component.to_owned()),
             (component, version) => Some(format!("{component}/{version}")),
@@ -78,14 +67,14 @@ pub struct SecretRef {
     pub namespace: String,
 }
 
-impl SecretRef {
+impl Section<'_> {
     /// An absent object, or one with an empty name, means that there is no secret.
-    pub(super) fn read(s: &mut Section<'_>, key: &'static str, meaning: &'static str) -> Option<Self> {
-        s.section(key, |s| {
+    pub fn secret(&mut self, key: &'static str, meaning: &'static str) -> Option<SecretRef> {
+        self.section(key, |s| {
             let name = s.optional("name", "none", meaning);
             let namespace = s.optional("namespace", "none", "Namespace of that secret.");
             match (name, namespace) {
-                (Some(name), Some(namespace)) => Some(Self { name, namespace }),
+                (Some(name), Some(namespace)) => Some(SecretRef { name, namespace }),
                 (Some(_), None) => {
                     s.error("namespace", "is missing; write the namespace of the secret".to_owned());
                     None
@@ -93,6 +82,15 @@ impl SecretRef {
                 (None, _) => None,
             }
         })
+    }
+
+    /// An absent or empty key, or `builtin:`, is the scheduler of this process.
+    pub fn scheduler_url(&mut self, key: &'static str, meaning: &'static str) -> SchedulerUrl {
+        let parse = |found: &serde_json::Value| match found.as_str() {
+            Some("" | "builtin:") => Ok(SchedulerUrl::BuiltIn),
+            _ => value::url(found).map(SchedulerUrl::External),
+        };
+        self.value(key, "URL or `builtin:`", "built-in scheduler".to_owned(), meaning, parse).unwrap_or_default()
     }
 }
 
@@ -110,14 +108,4 @@ pub enum SchedulerUrl {
     BuiltIn,
     /// One behind HTTP.
     External(String),
-}
-
-impl SchedulerUrl {
-    pub(super) fn read(s: &mut Section<'_>, key: &'static str, meaning: &'static str) -> Self {
-        let parse = |found: &serde_json::Value| match found.as_str() {
-            Some("" | "builtin:") => Ok(Self::BuiltIn),
-            _ => value::url(found).map(Self::External),
-        };
-        s.value(key, "URL or `builtin:`", "built-in scheduler".to_owned(), meaning, parse).unwrap_or_default()
-    }
 }

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, num::NonZeroU32};
 
-use super::section::Section;
+use super::{section::Section, settings::settings};
 
 const KEY: &str = "flavorGroupResourceConfig";
 const PLACEHOLDER: &str = "<group>";
@@ -12,18 +12,20 @@ const UNIT: &str = "Size of one declared unit of memory in GiB. For groups whose
 const OLD: &str = "Old place of `committedResourceAPI.flavorGroupResourceConfig`, which wins; move the entries there.";
 const EVERY_OTHER: &str = "*";
 
-/// What a resource of a group offers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "four independent switches, as in the file")]
-pub struct Offer {
-    /// `handlesCommitments`: commitments are accepted.
-    pub handles_commitments: bool,
-    /// `handlesDryRun`: dry runs are answered, together with `handlesCommitments`.
-    pub handles_dry_run: bool,
-    /// `hasCapacity`: capacity is reported.
-    pub has_capacity: bool,
-    /// `hasQuota`: quota is announced.
-    pub has_quota: bool,
+settings! {
+    /// What a resource of a group offers.
+    #[derive(Copy, Default)]
+    #[expect(clippy::struct_excessive_bools, reason = "four independent switches, as in the file")]
+    pub struct Offer = read(s) {
+        /// Accept commitments for this resource.
+        handles_commitments: bool = flag("handlesCommitments", false),
+        /// Answer dry runs, together with `handlesCommitments`.
+        handles_dry_run: bool = flag("handlesDryRun", false),
+        /// Report capacity.
+        has_capacity: bool = flag("hasCapacity", false),
+        /// Announce quota.
+        has_quota: bool = flag("hasQuota", false),
+    }
 }
 
 /// What a flavor group offers. The default offers nothing.
@@ -70,17 +72,6 @@ impl FlavorGroupResources {
             offer
         });
         Self { ram, cores, instances, declared_unit_gib }
-    }
-}
-
-impl Offer {
-    fn read(s: &mut Section<'_>) -> Self {
-        Self {
-            handles_commitments: s.flag("handlesCommitments", false, "Accept commitments for this resource."),
-            handles_dry_run: s.flag("handlesDryRun", false, "Answer dry runs, together with `handlesCommitments`."),
-            has_capacity: s.flag("hasCapacity", false, "Report capacity."),
-            has_quota: s.flag("hasQuota", false, "Announce quota."),
-        }
     }
 }
 

@@ -2,38 +2,26 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use super::section::{Section, Zero};
+use super::{
+    section::{Section, Zero, seconds},
+    settings::settings,
+};
 
 /// The states of a commitment (document 10).
 const STATES: [&str; 6] = ["planned", "pending", "guaranteed", "confirmed", "superseded", "expired"];
 const COMMITTED: [&str; 2] = ["confirmed", "guaranteed"];
 
-/// Settings of the quota controller, all on the top level.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Quota {
-    /// `fullReconcileInterval`: period of the full computation.
-    pub full_reconcile_interval: Duration,
-    /// `crStateFilter`: states of commitments whose usage counts as committed.
-    pub commitment_states: BTreeSet<String>,
-    /// `enableHVDiff`: whether changes of hypervisors are followed at once.
-    pub enable_hypervisor_diff: bool,
-    /// `datasourceName`, with the default of this controller.
-    pub datasource_name: String,
-}
-
-impl Quota {
-    pub(super) fn read(s: &mut Section<'_>, datasource_name: Option<&str>) -> Self {
-        Self {
-            full_reconcile_interval: s.duration(
-                "fullReconcileInterval",
-                Duration::from_secs(300),
-                Zero::Default,
-                "Period in which quota usage is computed from scratch.",
-            ),
-            commitment_states: states(s),
-            enable_hypervisor_diff: s.flag("enableHVDiff", true, "Follow changes of hypervisors at once."),
-            datasource_name: datasource_name.unwrap_or("nova-servers").to_owned(),
-        }
+settings! {
+    /// Settings of the quota controller, all on the top level.
+    pub struct Quota = read(s, datasource_name: Option<&str>) {
+        /// Period in which quota usage is computed from scratch.
+        full_reconcile_interval: Duration = duration("fullReconcileInterval", seconds(300), Zero::Default),
+        /// `crStateFilter`: states of commitments whose usage counts as committed.
+        commitment_states: BTreeSet<String> = (states(s)),
+        /// Follow changes of hypervisors at once.
+        enable_hypervisor_diff: bool = flag("enableHVDiff", true),
+        /// `datasourceName`, with the default of this controller.
+        datasource_name: String = (datasource_name.unwrap_or("nova-servers").to_owned()),
     }
 }
 

@@ -7,6 +7,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
     ops::RangeInclusive,
+    path::PathBuf,
     time::Duration,
 };
 
@@ -90,6 +91,12 @@ impl<'a> Section<'a> {
         self.value(key, "URL", absent.to_owned(), meaning, value::url).filter(|text| !text.is_empty())
     }
 
+    /// An `http` or `https` address.
+    pub fn url_or(&mut self, key: &'static str, default: &str, meaning: &'static str) -> String {
+        let found = self.url(key, default, meaning);
+        self.settle(key, found.unwrap_or_else(|| default.to_owned()))
+    }
+
     /// A whole number within `range`.
     pub fn integer(
         &mut self,
@@ -121,6 +128,36 @@ impl<'a> Section<'a> {
         found
     }
 
+    /// A number of something, from `least` on.
+    pub fn count(&mut self, key: &'static str, default: u32, least: u32, meaning: &'static str) -> usize {
+        let range = i64::from(least)..=i64::from(u32::MAX);
+        usize::try_from(self.integer(key, default.into(), range, meaning)).unwrap_or(usize::MAX)
+    }
+
+    /// A number of something that may be missing. `absent` says what then happens.
+    pub fn optional_count(&mut self, key: &'static str, absent: &str, meaning: &'static str) -> Option<usize> {
+        let number = self.optional_integer(key, absent, 0..=i64::from(u32::MAX), meaning);
+        number.and_then(|number| usize::try_from(number).ok())
+    }
+
+    /// A limit; 0 is none.
+    pub fn limit(&mut self, key: &'static str, meaning: &'static str) -> Option<u32> {
+        let number = self.integer(key, 0, 0..=i64::from(u32::MAX), meaning);
+        u32::try_from(number).ok().filter(|limit| *limit > 0)
+    }
+
+    /// One of a few words; `default` is the place of the default among them.
+    pub fn choice_or<T: Copy, const N: usize>(
+        &mut self,
+        key: &'static str,
+        choices: &[(&str, T); N],
+        default: usize,
+        meaning: &'static str,
+    ) -> T {
+        let (word, choice) = choices[default];
+        self.choice(key, choices, word, meaning).unwrap_or(choice)
+    }
+
     /// One of a few words.
     pub fn choice<T: Copy>(
         &mut self,
@@ -140,6 +177,16 @@ impl<'a> Section<'a> {
     /// A list of texts; `None` when the key is absent.
     pub fn list(&mut self, key: &'static str, absent: &str, meaning: &'static str) -> Option<Vec<String>> {
         self.value(key, "list of text", absent.to_owned(), meaning, value::list)
+    }
+
+    /// A list of texts, empty when the key is absent. `absent` says what then happens.
+    pub fn set<C: FromIterator<String>>(&mut self, key: &'static str, absent: &str, meaning: &'static str) -> C {
+        self.list(key, absent, meaning).into_iter().flatten().collect()
+    }
+
+    /// A file that may be missing. `absent` says what then happens.
+    pub fn file(&mut self, key: &'static str, absent: &str, meaning: &'static str) -> Option<PathBuf> {
+        self.optional(key, absent, meaning).map(PathBuf::from)
     }
 
     /// A map from names to texts.
@@ -251,6 +298,14 @@ impl<'a> Section<'a> {
         !self.report.findings.0[self.begun..].iter().any(|finding| finding.severity == Severity::Error)
     }
 
+    /// An error unless the first of two spans of time is shorter than the second; `hint` says what to do.
+    pub fn check_shorter(&mut self, (key, one): (&str, Duration), (other, limit): (&str, Duration), hint: &str) {
+        if self.is_sound() && one >= limit {
+            let (one, limit) = (duration::format(one), duration::format(limit));
+            self.error(key, format!("{one} is not shorter than {other} ({limit}); {hint}"));
+        }
+    }
+
     /// Something about a key keeps the process from starting.
     pub fn error(&mut self, key: &str, text: String) {
         self.find(Severity::Error, key, text);
@@ -323,7 +378,7 @@ impl<'a> Section<'a> {
     ) -> Option<T> {
         self.asked.insert(key);
         if let Some(path) = self.pattern(key) {
-            self.record(KeyDoc { path, kind: kind.to_owned(), default, meaning });
+            self.record(KeyDoc { path, kind: kind.to_owned(), default, meaning: meaning.trim_start() });
         }
         self.settle(key, self.present(key).cloned());
         let found = self.present(key)?;
@@ -362,6 +417,11 @@ impl<'a> Section<'a> {
         let path = join(&self.path, key);
         self.report.findings.0.push(Finding::new(severity, path, text));
     }
+}
+
+/// So many seconds.
+pub(super) fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
 }
 
 fn join(path: &str, key: &str) -> String {

@@ -1,29 +1,18 @@
-//! The syncer that repairs commitments from Limes' view (document 11 section 5.6).
+//! The syncer that repairs commitments from Limes' view.
 
 use std::time::Duration;
 
-use super::section::{Section, Zero};
+use super::{
+    section::{Zero, seconds},
+    settings::settings,
+};
 
-/// Settings of `commitments-sync-task`, all on the top level.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Syncer {
-    /// `committedResourceSyncInterval`: period.
-    pub interval: Duration,
-    /// `endStaleCommitments`: whether commitments that Limes no longer knows are ended.
-    pub end_stale_commitments: bool,
-}
-
-impl Syncer {
-    pub(super) fn read(s: &mut Section<'_>) -> Self {
-        const STALE: &str = "End active commitments that Limes no longer lists although it listed everything.";
-        Self {
-            interval: s.duration(
-                "committedResourceSyncInterval",
-                Duration::from_secs(3600),
-                Zero::Invalid,
-                "Period in which the syncer fetches Limes' view.",
-            ),
-            end_stale_commitments: s.flag("endStaleCommitments", false, STALE),
-        }
+settings! {
+    /// Settings of `commitments-sync-task`, all on the top level.
+    pub struct Syncer = read(s) {
+        /// Period in which the syncer fetches Limes' view.
+        interval: Duration = duration("committedResourceSyncInterval", seconds(3600), Zero::Invalid),
+        /// End active commitments that Limes no longer lists although it listed everything.
+        end_stale_commitments: bool = flag("endStaleCommitments", false),
     }
 }
