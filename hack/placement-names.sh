@@ -1,48 +1,29 @@
 #!/usr/bin/env bash
-# Writes the table of standard resource classes and traits of Placement anew from its two PyPI packages.
+# Writes the lists of standard resource classes and traits of Placement anew from its two PyPI packages.
 #
-#   hack/placement-names.sh          write crates/placement-model/src/standard/table.rs
-#   hack/placement-names.sh check    say whether the table is what the packages have
+#   hack/placement-names.sh          write crates/placement-model/src/standard/{classes,traits}.txt
+#   hack/placement-names.sh check    say whether the lists are what the packages have
 #
-# Newer names: change the versions here, run it, and commit both.
+# Newer names: change the versions here and in crates/placement-model/src/standard.rs, run it, and commit all of it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 classes_version=1.1.0
 traits_version=3.9.0
-table=crates/placement-model/src/standard/table.rs
+lists=crates/placement-model/src/standard
 
 venv=$(mktemp -d)
 trap 'rm -rf "$venv"' EXIT
 python3 -m venv "$venv"
 "$venv/bin/pip" install --quiet --disable-pip-version-check \
   "os-resource-classes==$classes_version" "os-traits==$traits_version"
+"$venv/bin/python" -c 'import os_resource_classes as c; print(*c.STANDARDS, sep="\n")' >"$venv/classes.txt"
+"$venv/bin/python" -c 'import os_traits as t; print(*sorted(t.get_traits()), sep="\n")' >"$venv/traits.txt"
 
-"$venv/bin/python" - "$classes_version" "$traits_version" >"$venv/table.rs" <<'PYTHON'
-import sys
-
-import os_resource_classes
-import os_traits
-
-classes, traits = os_resource_classes.STANDARDS, sorted(os_traits.get_traits())
-
-
-def table(docs, name, names):
-    print(f"\n/// {docs}\npub const {name}: [&str; {len(names)}] = [")
-    for each in names:
-        print(f'    "{each}",')
-    print("];")
-
-
-print("//! The standard names of Placement, written by `hack/placement-names.sh`: change that, not this. Sources: the")
-print(f"//! Python packages os-resource-classes {sys.argv[1]} and os-traits {sys.argv[2]}. It decides nothing.")
-table("Resource classes; their order is the order of lists.", "CLASSES", classes)
-table("Traits, ascending.", "TRAITS", traits)
-PYTHON
-rustfmt --edition 2024 "$venv/table.rs"
-
-if [ "${1:-}" = check ]; then
-  diff "$table" "$venv/table.rs" && echo "$table is what the packages have."
-else
-  cp "$venv/table.rs" "$table"
-fi
+for list in classes traits; do
+  if [ "${1:-}" = check ]; then
+    diff "$lists/$list.txt" "$venv/$list.txt" && echo "$lists/$list.txt is what the packages have."
+  else
+    cp "$venv/$list.txt" "$lists/$list.txt"
+  fi
+done

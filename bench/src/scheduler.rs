@@ -1,7 +1,6 @@
 //! How fast the scheduler decides (document 60 section 13). What is measured is in one file each; each returns lines for
 //! people.
 
-mod chance;
 mod cloud;
 mod growth;
 mod http;

@@ -13,7 +13,7 @@ use berth_placement::{
     Api, GenerationOptions, Policies,
     protocol::{authentication::NoAuth2, cors::Cors},
 };
-use berth_placement_model::memory::{MemoryState, laws};
+use berth_placement_model::testing::{MemoryState, laws};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};

@@ -67,12 +67,9 @@ pub enum Of {
     Guest,
 }
 
-/// A number that looks drawn, the same for the same argument (`SplitMix64`).
+/// A number that looks drawn, the same for the same argument.
 pub fn drawn(from: u64) -> u64 {
-    let mut value = from.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    value = (value ^ (value >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    value = (value ^ (value >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    value ^ (value >> 31)
+    fastrand::Rng::with_seed(from).u64(..)
 }
 
 /// The UUID of something, version 4 in form.

@@ -9,8 +9,7 @@ use berth_core::{
     reservation::{Reservation, ReservationKind},
 };
 use berth_scheduler::{BuiltIn, Options, Rank, Request, Settings, SlotRequest};
-
-use super::chance::Chance;
+use fastrand::Rng;
 
 /// Hosts of the cloud that most figures are of.
 pub const HOSTS: usize = 2_000;
@@ -38,8 +37,8 @@ fn project(number: u64) -> ProjectId {
 }
 
 /// Host number so-and-so; a quarter is twice as large, one in 40 is for one project only.
-pub fn host(number: usize, chance: &mut Chance) -> Host {
-    let used = 200 + chance.below(600);
+pub fn host(number: usize, chance: &mut Rng) -> Host {
+    let used = 200 + chance.u64(..600);
     let capacity = size(if number.is_multiple_of(4) { 6144 } else { 3072 }, 768).into();
     let tenants = number.is_multiple_of(40).then(|| ("filter_tenant_id".to_owned(), project(7).to_string()));
     Host {
@@ -97,13 +96,13 @@ struct Wish {
     project: ProjectId,
 }
 
-fn wish(chance: &mut Chance) -> Wish {
-    let flavor = flavor(chance.below(FLAVORS));
-    Wish { flavor, zone: zone(chance.below(ZONES)), project: project(chance.below(PROJECTS)) }
+fn wish(chance: &mut Rng) -> Wish {
+    let flavor = flavor(chance.u64(..FLAVORS));
+    Wish { flavor, zone: zone(chance.u64(..ZONES)), project: project(chance.u64(..PROJECTS)) }
 }
 
 /// Asks for a host for slot number so-and-so.
-pub fn slot_request(number: u64, chance: &mut Chance) -> SlotRequest {
+pub fn slot_request(number: u64, chance: &mut Rng) -> SlotRequest {
     let Wish { flavor, zone, project } = wish(chance);
     let commitment = format!("{:08x}", number / 8);
     SlotRequest {
@@ -121,7 +120,7 @@ pub fn slot_request(number: u64, chance: &mut Chance) -> SlotRequest {
 }
 
 /// Asks for the ranked hosts of a VM without changing anything.
-pub fn vm_request(number: u64, chance: &mut Chance) -> Request {
+pub fn vm_request(number: u64, chance: &mut Rng) -> Request {
     let Wish { flavor, zone, project } = wish(chance);
     let options = Options::read_only();
     Request { project, zone, options, ..Request::new(format!("11111111-2222-3333-4444-{number:012}"), flavor) }
@@ -144,7 +143,7 @@ pub fn placed(slot: &SlotRequest, host: HostName) -> Reservation {
 }
 
 /// All hosts with the slots that are on them from the start; every second slot expects a VM of the host.
-pub fn objects(hosts: usize, chance: &mut Chance) -> (Vec<Host>, Vec<Reservation>) {
+pub fn objects(hosts: usize, chance: &mut Rng) -> (Vec<Host>, Vec<Reservation>) {
     let all: Vec<Host> = (0..hosts).map(|number| host(number, chance)).collect();
     let mut slots = Vec::with_capacity(hosts * PER_HOST);
     for number in 0..hosts * PER_HOST {

@@ -1,7 +1,8 @@
 //! How a decision grows with the cloud: it should cost per host and nothing per reservation.
 
+use fastrand::Rng;
+
 use super::{
-    chance::Chance,
     cloud::{self, PER_HOST},
     in_process::Story,
 };
@@ -14,7 +15,7 @@ const RUNS: u64 = 1_000;
 pub async fn measure() -> Result<(), Error> {
     let mut former = None;
     for hosts in SIZES {
-        let mut chance = Chance::new(3);
+        let mut chance = Rng::with_seed(3);
         let (all, slots) = cloud::objects(hosts, &mut chance);
         let scheduler = cloud::scheduler(&all, &slots);
         let mut story = Story::new(&slots, chance);

@@ -24,12 +24,12 @@ use berth_scheduler_api::{
     wire,
 };
 use berth_telemetry::metrics::Metrics;
+use fastrand::Rng;
 use futures::future::{BoxFuture, pending};
 use serde_json::Value;
 use tower::ServiceExt as _;
 
 use super::{
-    chance::Chance,
     cloud::{self, HOSTS},
     nova,
     socket::Listening,
@@ -47,7 +47,7 @@ const REFERENCE_DECODES: u32 = 4;
 
 /// Prints the figures of a cloud of the usual size.
 pub async fn measure() -> Result<(), Error> {
-    let mut chance = Chance::new(4);
+    let mut chance = Rng::with_seed(4);
     let (hosts, slots) = cloud::objects(HOSTS, &mut chance);
     let answers = AnswerSettings { limit_to_request: true, ..AnswerSettings::default() };
     let settings = Settings { answers, ..Settings::default() };

@@ -9,9 +9,9 @@ use std::{
 
 use berth_core::{SlotKey, host::Host, reservation::Reservation};
 use berth_scheduler::{BuiltIn, Placed, Scheduler, WholeRequest};
+use fastrand::Rng;
 
 use super::{
-    chance::Chance,
     cloud::{self, HOSTS, PER_HOST},
     reference::Cache,
 };
@@ -32,7 +32,7 @@ const UPDATE: f64 = 50.0;
 
 /// Prints the figures of a cloud of the usual size, with so many decisions.
 pub async fn measure(runs: u64) -> Result<Row, Error> {
-    let mut chance = Chance::new(1);
+    let mut chance = Rng::with_seed(1);
     let (hosts, slots) = cloud::objects(HOSTS, &mut chance);
     println!("{HOSTS} hosts, {} reservations, 3 zones, 50 flavors, 200 projects, one core", slots.len());
     let scheduler = cloud::scheduler(&hosts, &slots);
@@ -58,7 +58,7 @@ fn goal(what: &str, most: f64, times: &Times) -> Goal {
 
 /// Slots that come and go.
 pub struct Story {
-    pub chance: Chance,
+    pub chance: Rng,
     next: u64,
     standing: VecDeque<SlotKey>,
     /// `place` alone.
@@ -68,7 +68,7 @@ pub struct Story {
 }
 
 impl Story {
-    pub fn new(slots: &[Reservation], chance: Chance) -> Self {
+    pub fn new(slots: &[Reservation], chance: Rng) -> Self {
         Self {
             chance,
             next: slots.len() as u64,
@@ -131,7 +131,7 @@ async fn place(scheduler: &BuiltIn, story: &mut Story, runs: u64) -> Result<(), 
     Ok(())
 }
 
-async fn whole(scheduler: &BuiltIn, chance: &mut Chance, runs: u64) -> Result<(), Error> {
+async fn whole(scheduler: &BuiltIn, chance: &mut Rng, runs: u64) -> Result<(), Error> {
     let mut times = Times::default();
     for run in 0..runs {
         let first = cloud::slot_request(u64::MAX / 2 + run * WHOLE, chance);
@@ -150,7 +150,7 @@ async fn whole(scheduler: &BuiltIn, chance: &mut Chance, runs: u64) -> Result<()
     Ok(())
 }
 
-fn vms(scheduler: &BuiltIn, chance: &mut Chance, runs: u64) -> Result<(), Error> {
+fn vms(scheduler: &BuiltIn, chance: &mut Rng, runs: u64) -> Result<(), Error> {
     let mut times = Times::default();
     for number in 0..runs {
         let request = cloud::vm_request(number, chance);
@@ -162,7 +162,7 @@ fn vms(scheduler: &BuiltIn, chance: &mut Chance, runs: u64) -> Result<(), Error>
     Ok(())
 }
 
-fn changes(scheduler: &BuiltIn, hosts: &[Host], slots: &[Reservation], chance: &mut Chance, runs: u64) -> Times {
+fn changes(scheduler: &BuiltIn, hosts: &[Host], slots: &[Reservation], chance: &mut Rng, runs: u64) -> Times {
     let (mut of_slots, mut of_hosts) = (Times::default(), Times::default());
     for (slot, number) in slots.iter().rev().zip(0..runs) {
         let changed = Reservation { ready: number % 2 == 0, ..slot.clone() };
@@ -185,7 +185,7 @@ fn changes(scheduler: &BuiltIn, hosts: &[Host], slots: &[Reservation], chance: &
 fn compare(hosts: Vec<Host>, slots: Vec<Reservation>, ours: Duration) {
     let reservations = slots.into_iter().map(|slot| (slot.key.clone(), slot)).collect();
     let cache = Cache { hosts, reservations };
-    let (mut chance, mut times) = (Chance::new(2), Times::default());
+    let (mut chance, mut times) = (Rng::with_seed(2), Times::default());
     for number in 0..REFERENCE_RUNS {
         let slot = cloud::slot_request(number, &mut chance);
         let begun = Instant::now();

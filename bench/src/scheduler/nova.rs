@@ -2,16 +2,17 @@
 //! have, most of which nobody reads.
 
 use berth_core::HostName;
+use fastrand::Rng;
 use serde_json::{Map, Value, json};
 
-use super::{chance::Chance, cloud};
+use super::cloud;
 
 /// Different bodies, each for another VM, that list these hosts.
-pub fn bodies(hosts: &[HostName], count: u64, chance: &mut Chance) -> Vec<Vec<u8>> {
+pub fn bodies(hosts: &[HostName], count: u64, chance: &mut Rng) -> Vec<Vec<u8>> {
     (0..count).map(|number| body(hosts, number, chance).to_string().into_bytes()).collect()
 }
 
-fn body(hosts: &[HostName], number: u64, chance: &mut Chance) -> Value {
+fn body(hosts: &[HostName], number: u64, chance: &mut Rng) -> Value {
     let wish = cloud::vm_request(number, chance);
     let list = hosts.iter().map(|host| json!({"host": host, "hypervisor_hostname": host}));
     let weights = hosts.iter().zip(0_u32..);

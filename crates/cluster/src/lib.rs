@@ -62,9 +62,7 @@ pub use guarded::Guarded;
 pub use key::ObjectKey;
 pub use kind::{Kind, kind_name};
 pub use lease::{Candidate, Election, Ended, Fence, Leader, Leadership, Lost, NotLeader};
-pub use manager::{
-    Action, Around, Key, Manager, Options, Pick, Queue, Reconciler, Requests, Retry, Scope, Watches, Work,
-};
+pub use manager::{Action, Around, Key, Manager, Options, Queue, Reconciler, Requests, Retry, Scope, Watches, Work};
 pub use metrics::{
     BrakeMetrics, ClusterMetrics, ConflictMetrics, ControllerMetrics, EventMetrics, FitnessMetrics, LeaseMetrics,
     StoreMetrics, WriteMetrics,

@@ -8,9 +8,7 @@ use futures::{
     future::{BoxFuture, Shared, join_all},
     stream::{self, BoxStream},
 };
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, warn};
 
 mod backoff;
 mod hand_over;
@@ -18,8 +16,7 @@ mod kube_queue;
 mod loudness;
 mod reconciler;
 mod requests;
-mod run;
-mod seeded;
+pub(crate) mod run;
 mod watches;
 
 pub use backoff::Retry;
@@ -27,14 +24,14 @@ pub use reconciler::{Action, Reconciler};
 pub use requests::{Key, Requests};
 pub use run::Around;
 use run::Runs;
-pub use seeded::Pick;
-use seeded::SeededQueue;
 pub use watches::Watches;
 
 use crate::ControllerMetrics;
+#[cfg(any(test, feature = "testing"))]
+use crate::testing::{Pick, seeded};
 
 /// How long runs that are under way may take to end after `stop`.
-const SHUTDOWN: Duration = Duration::from_secs(4);
+pub(crate) const SHUTDOWN: Duration = Duration::from_secs(4);
 
 /// A name, and work that goes on until the process stops.
 pub type Work = (Cow<'static, str>, BoxFuture<'static, ()>);
@@ -44,7 +41,15 @@ pub enum Queue {
     /// kube-runtime's `Controller`; keys in the order of their requests.
     Kube,
     /// As somebody picks, for each controller: for simulations.
+    #[cfg(any(test, feature = "testing"))]
     Seeded(Box<dyn FnMut() -> Pick + Send>),
+}
+
+/// The queue of one controller.
+enum ControllerQueue {
+    Kube,
+    #[cfg(any(test, feature = "testing"))]
+    Seeded(Pick),
 }
 
 /// Which replicas do a piece of work.
@@ -113,9 +118,10 @@ impl Manager {
             streams: watches.streams,
             concurrency: options.concurrency,
             around: self.around.clone(),
-            pick: match &mut self.queue {
-                Queue::Kube => None,
-                Queue::Seeded(seed) => Some(seed()),
+            queue: match &mut self.queue {
+                Queue::Kube => ControllerQueue::Kube,
+                #[cfg(any(test, feature = "testing"))]
+                Queue::Seeded(seed) => ControllerQueue::Seeded(seed()),
             },
         };
         let name = format!("the controller {}", R::NAME);
@@ -162,14 +168,14 @@ struct Controller<R: Reconciler> {
     streams: Vec<BoxStream<'static, R::Key>>,
     concurrency: u16,
     around: Around,
-    pick: Option<Pick>,
+    queue: ControllerQueue,
 }
 
 impl<R: Reconciler> Controller<R> {
     /// Requests are collected before the first keys are named, so that no change is missed between them.
     async fn work(self, before: Barrier, stop: CancellationToken) {
         before.await;
-        let Self { runs, reconciler, requests, streams, concurrency, around, pick } = self;
+        let Self { runs, reconciler, requests, streams, concurrency, around, queue } = self;
         requests.open();
         requests.add(reconciler.first_keys());
         let enqueued = requests.clone();
@@ -179,37 +185,13 @@ impl<R: Reconciler> Controller<R> {
         });
         let pump = stop.run_until_cancelled(pump);
         let queue = async {
-            match pick {
-                None => kube_queue::work(runs, requests, concurrency, around, SHUTDOWN, &stop).await,
-                Some(pick) => work_seeded(runs, requests, concurrency, around, pick, &stop).await,
+            match queue {
+                ControllerQueue::Kube => kube_queue::work(runs, requests, concurrency, around, SHUTDOWN, &stop).await,
+                #[cfg(any(test, feature = "testing"))]
+                ControllerQueue::Seeded(pick) => seeded::work(runs, requests, concurrency, around, pick, &stop).await,
             }
         };
         futures::join!(queue, pump);
-    }
-}
-
-async fn work_seeded<R: Reconciler>(
-    runs: Runs<R>,
-    requests: Requests<R::Key>,
-    concurrency: u16,
-    around: Around,
-    pick: Pick,
-    stop: &CancellationToken,
-) {
-    let runs = Arc::new(runs);
-    let run = |key: R::Key| {
-        let (runs, key_of_run) = (runs.clone(), key.clone());
-        let run = around(async move { runs.reconcile(&key_of_run).await }.boxed());
-        async move { (key, run.await) }
-    };
-    let patience = async {
-        stop.cancelled().await;
-        sleep(SHUTDOWN).await;
-    };
-    tokio::select! {
-        biased;
-        () = SeededQueue::new(concurrency, pick).work(&requests, run, stop) => debug!(controller = R::NAME, "stopped"),
-        () = patience => warn!(controller = R::NAME, "stopped with runs under way; what they wrote is in doubt"),
     }
 }
 

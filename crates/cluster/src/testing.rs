@@ -5,6 +5,10 @@ use berth_core::ClusterName;
 
 use crate::{Guarded, Index, Key, Kind, Properties, Requests, Store, StoreSet, Visitor, Watches, Whole};
 
+pub(crate) mod seeded;
+
+pub use seeded::Pick;
+
 /// What a replica decides about the lease: what the model of the election checks.
 pub mod lease {
     pub use crate::{

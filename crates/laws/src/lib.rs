@@ -12,25 +12,22 @@ mod always;
 mod amounts;
 mod at_rest;
 mod cores;
-mod disturbances;
 mod frozen;
 mod key;
 mod law;
 mod outside;
 mod overdue;
-mod promises;
 mod room;
 mod slots;
 mod snapshot;
-mod wish;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use always::{always, always_touched};
 pub use at_rest::at_rest;
-pub use disturbances::{Disturbances, Moment, confirms};
 pub use frozen::Frozen;
 pub use key::Key;
 pub use law::{Law, Violation};
 pub use outside::Outside;
 pub use overdue::Overdue;
-pub use promises::{Promise, Promises, overpromised};
 pub use snapshot::{Snapshot, Touched};

@@ -7,7 +7,10 @@ use std::{sync::Arc, time::Duration};
 
 use berth_core::ClusterName;
 use berth_crds::{CommitmentState, CommittedResource, Reservation, Time, conditions::Status, labels};
-use berth_laws::{Disturbances, Key, Law, Moment, Snapshot, confirms};
+use berth_laws::{
+    Key, Law, Snapshot,
+    testing::{Disturbances, Moment, confirms},
+};
 use jiff::{SignedDuration, Timestamp};
 
 use world::{commitment, condition, slot};

@@ -5,7 +5,10 @@ mod world;
 
 use berth_core::ClusterName;
 use berth_crds::testing;
-use berth_laws::{Key, Law, Outside, Promise, Promises, overpromised};
+use berth_laws::{
+    Key, Law, Outside,
+    testing::{Promise, Promises, overpromised},
+};
 
 use world::{UUID, World, expect, host, instance, slot, sound};
 

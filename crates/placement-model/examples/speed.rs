@@ -33,9 +33,7 @@ const TRAITS: [&str; 13] = [
 ];
 
 fn mix(number: i64) -> u64 {
-    let mut mixed = number.unsigned_abs().wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed ^ (mixed >> 31)
+    fastrand::Rng::with_seed(number.unsigned_abs()).u64(..)
 }
 
 fn aggregate(number: i64) -> String {

@@ -16,8 +16,6 @@ pub mod inventory;
 mod json;
 pub mod key;
 pub mod listing;
-#[cfg(any(test, feature = "testing"))]
-pub mod memory;
 pub mod model;
 pub mod names;
 pub mod parse;
@@ -26,6 +24,8 @@ pub mod question;
 pub mod refusal;
 mod resolve;
 pub mod standard;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod version;
 mod wants;
 

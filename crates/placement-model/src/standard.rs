@@ -1,9 +1,13 @@
 //! Which resource classes and traits are standard (document 51 section 13): they exist from the start and can be neither
 //! created, renamed nor deleted. It decides the order of classes in lists as well; custom names are the ledger's.
 
-mod table;
+use std::sync::LazyLock;
 
-pub use table::{CLASSES, TRAITS};
+/// The resource classes of os-resource-classes 1.1.0; their order is the order of lists. `hack/placement-names.sh` writes the file.
+pub static CLASSES: LazyLock<Vec<&str>> = LazyLock::new(|| include_str!("standard/classes.txt").lines().collect());
+
+/// The traits of os-traits 3.9.0, ascending. `hack/placement-names.sh` writes the file.
+pub static TRAITS: LazyLock<Vec<&str>> = LazyLock::new(|| include_str!("standard/traits.txt").lines().collect());
 
 /// Where a class stands in lists: standard classes in the order of their package, then custom ones by the ledger's number,
 /// which grows with creation. A custom class without a number (it is not known) comes last.

@@ -4,7 +4,6 @@
 mod answer;
 pub mod api;
 mod bodies;
-pub mod differences;
 mod handlers;
 mod json;
 pub mod ledger;

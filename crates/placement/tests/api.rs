@@ -7,6 +7,8 @@ mod allocations;
 mod bounds;
 #[path = "api/candidates.rs"]
 mod candidates;
+#[path = "api/differences.rs"]
+mod differences;
 #[path = "api/errors.rs"]
 mod errors;
 #[path = "api/fuzz.rs"]

@@ -32,7 +32,6 @@ mod scheduler;
 mod service;
 mod shipped;
 mod shortage;
-mod shuffle;
 mod slot;
 mod standing;
 mod steps;

@@ -15,7 +15,7 @@ use std::{
 };
 
 use berth_core::ClusterName;
-use berth_laws::{Promises, at_rest};
+use berth_laws::{at_rest, testing::Promises};
 use parking_lot::{Mutex, MutexGuard};
 
 pub use self::rules::Rules;

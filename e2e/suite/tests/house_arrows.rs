@@ -41,12 +41,11 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
 
 /// Crates without I/O, clock and randomness, and what would bring these in.
 const PURE: [&str; 4] = ["core", "capacity-view", "scheduler", "placement-model"];
-const IMPURE: [&str; 30] = [
+const IMPURE: [&str; 29] = [
     "ahash",
     "async-std",
     "axum",
     "chrono",
-    "fastrand",
     "getrandom",
     "h2",
     "http",
@@ -160,6 +159,19 @@ fn times_are_computed_without_the_time_zones_of_the_machine() {
     let zones: Vec<_> =
         features.iter().filter(|feature| feature.starts_with("tz-system") || feature.starts_with("tzdb")).collect();
     assert!(zones.is_empty(), "jiff is built with {zones:?}; take it with default-features = false");
+}
+
+#[test]
+fn random_numbers_come_from_seeds_that_callers_bring() {
+    let metadata = house::metadata();
+    let declared: Vec<_> = shipped(&metadata)
+        .flat_map(|package| &package.dependencies)
+        .filter(|dependency| dependency.name == "fastrand" && dependency.kind != DependencyKind::Development)
+        .collect();
+    assert!(!declared.is_empty());
+    let seeded =
+        |dependency: &&&cargo_metadata::Dependency| !dependency.uses_default_features && dependency.features.is_empty();
+    assert!(declared.iter().all(|one| seeded(&one)), "fastrand with its features seeds itself; take it without them");
 }
 
 /// Everything that a package is linked with, over normal dependencies.

@@ -18,40 +18,16 @@ pub(super) fn hint<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> 
 /// Those that hold the name, or differ in few places, the closest first.
 fn similar<'n>(name: &str, known: &[&'n str]) -> Vec<&'n str> {
     let few = (name.chars().count() / 3).max(1);
-    let distances = known.iter().map(|other| (distance(name, other), *other));
+    let distances = known.iter().map(|other| (strsim::levenshtein(name, other), *other));
     let near = |(distance, other): &(usize, &str)| *distance <= few || (!name.is_empty() && other.contains(name));
     let mut close: Vec<_> = distances.filter(near).collect();
     close.sort_unstable();
     close.into_iter().take(NAMED).map(|(_, other)| other).collect()
 }
 
-/// How many characters have to be put in, taken out or changed.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (line, from) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
-        for (column, to) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(from != *to);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn distances_count_single_characters() {
-        for (a, b, expected) in
-            [("", "", 0), ("", "ab", 2), ("node1", "node1", 0), ("node1", "nodes1", 1), ("ab", "ba", 2)]
-        {
-            assert_eq!(distance(a, b), expected, "{a:?} {b:?}");
-        }
-    }
 
     #[test]
     fn close_names_come_first_and_others_are_counted() {

@@ -10,7 +10,9 @@ use std::{
 };
 
 use berth::assembly::{Controllers, Deciding, Environment, Memory, MemorySettings, OperatorMetrics};
-use berth_cluster::{Candidate, Clusters, Election, Events, Fence, Leadership, Manager, Pick, Queue, Routes, Work};
+use berth_cluster::{
+    Candidate, Clusters, Election, Events, Fence, Leadership, Manager, Queue, Routes, Work, testing::Pick,
+};
 use berth_committed_resource::CoresBook;
 use berth_core::{ClusterName, HostName};
 use berth_scheduler::BuiltIn;

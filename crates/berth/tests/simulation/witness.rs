@@ -6,7 +6,10 @@ use berth_capacity_view::{Assumed, Claim, View};
 use berth_cluster::Fence;
 use berth_core::{Resources, SlotKey};
 use berth_crds::facts::resource_map;
-use berth_laws::{Key, Promise, Promises};
+use berth_laws::{
+    Key,
+    testing::{Promise, Promises},
+};
 use berth_scheduler::{BuiltIn, WholeRequest};
 use berth_testkit::Judge;
 use parking_lot::Mutex;

@@ -113,7 +113,7 @@ impl<K: Key> Requests<K> {
     }
 
     /// All keys, in the order of their requests.
-    pub(super) fn take_all(&self) -> Vec<K> {
+    pub(crate) fn take_all(&self) -> Vec<K> {
         let mut waiting = self.shared.waiting.lock();
         waiting.by_key.clear();
         std::mem::take(&mut waiting.by_place).into_values().collect()
@@ -125,7 +125,7 @@ impl<K: Key> Requests<K> {
     }
 
     /// Resolves when something was requested, or [`Requests::notify`] was called, since the last time. For one reader.
-    pub(super) async fn changed(&self) {
+    pub(crate) async fn changed(&self) {
         self.shared.some.notified().await;
     }
 

@@ -11,7 +11,7 @@ use super::{Action, Reconciler, Retry, backoff::Backoff, loudness::Loudness};
 use crate::{Classified, ControllerMetrics, chain};
 
 /// The runs of one reconciler.
-pub(super) struct Runs<R: Reconciler> {
+pub(crate) struct Runs<R: Reconciler> {
     reconciler: Arc<R>,
     backoff: Backoff<R::Key>,
     loudness: Loudness,

@@ -8,7 +8,7 @@ use std::{
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::*;
 use crate::{Class, Classified, ObjectKey, Right, testing::metrics};

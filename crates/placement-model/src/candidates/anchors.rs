@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use fastrand::Rng;
+
 use super::plan::Plan;
 use crate::{
     ProviderId,
@@ -18,7 +20,7 @@ pub fn anchors<'m>(plan: &Plan<'m>, shuffle: Option<u64>) -> Box<dyn Iterator<It
         None => Box::new(trees.values()),
     };
     match shuffle {
-        Some(seed) => Box::new(Shuffled { rest: ordered.collect(), state: seed }),
+        Some(seed) => Box::new(Shuffled { rest: ordered.collect(), random: Rng::with_seed(seed) }),
         None => ordered,
     }
 }
@@ -93,7 +95,7 @@ fn roots(plan: &Plan<'_>, slots: &[Slot]) -> Vec<ProviderId> {
 /// Draws one after the other.
 struct Shuffled<'m> {
     rest: Vec<&'m Tree>,
-    state: u64,
+    random: Rng,
 }
 
 impl<'m> Iterator for Shuffled<'m> {
@@ -103,12 +105,7 @@ impl<'m> Iterator for Shuffled<'m> {
         if self.rest.is_empty() {
             return None;
         }
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^= mixed >> 31;
-        let place = mixed % u64::try_from(self.rest.len()).unwrap_or(u64::MAX);
-        Some(self.rest.swap_remove(usize::try_from(place).unwrap_or(0)))
+        let place = self.random.usize(..self.rest.len());
+        Some(self.rest.swap_remove(place))
     }
 }

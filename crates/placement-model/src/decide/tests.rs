@@ -15,7 +15,7 @@ use crate::{
     ClassName, Command, Inventory, Key, Outcome, ProviderState, Refusal, TraitName,
     command::{ConsumerGuard, ConsumerWrite, Parent, ReservedRule},
     facts::Consumer,
-    memory::{MemoryState, laws},
+    testing::{MemoryState, laws},
 };
 
 const PLAIN: Inventory =

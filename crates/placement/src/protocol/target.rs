@@ -1,34 +1,14 @@
 //! Paths and query strings. It decides how they are decoded; which paths there are is in [`crate::route`], what a query means is
 //! up to the routes.
 
+use percent_encoding::percent_decode_str;
+
 use super::problem::Problem;
-
-/// Percent-decodes; what is no escape stays.
-fn decode(text: &str, plus: bool) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        let mut ahead = bytes.clone();
-        let escape = if byte == b'%' { hex(ahead.next()).zip(hex(ahead.next())) } else { None };
-        match escape {
-            Some((high, low)) => {
-                out.push((high << 4) | low);
-                bytes = ahead;
-            }
-            None if plus && byte == b'+' => out.push(b' '),
-            None => out.push(byte),
-        }
-    }
-    out
-}
-
-fn hex(byte: Option<u8>) -> Option<u8> {
-    char::from(byte?).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
-}
 
 /// One item of a path; `None` if it is no text.
 pub fn path_item(raw: &str) -> Option<String> {
-    String::from_utf8(decode(raw, false)).ok().filter(|item| !item.contains('\0'))
+    let item = percent_decode_str(raw).decode_utf8().ok()?;
+    (!item.contains('\0')).then(|| item.into_owned())
 }
 
 /// The parameters of a query in the order in which they were sent (document 51 section 1.7).
@@ -39,8 +19,13 @@ pub fn parameters(query: &str) -> Result<Vec<(String, String)>, Problem> {
 fn parameter(pair: &str) -> Result<(String, String), Problem> {
     let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
     let text = |raw: &str| {
-        let text = String::from_utf8(decode(raw, true)).map_err(|error| error.utf8_error().to_string())?;
-        if text.contains('\0') { Err("a value contains the character U+0000".to_owned()) } else { Ok(text) }
+        let spaced = raw.replace('+', " ");
+        let text = percent_decode_str(&spaced).decode_utf8().map_err(|error| error.to_string())?;
+        if text.contains('\0') {
+            Err("a value contains the character U+0000".to_owned())
+        } else {
+            Ok(text.into_owned())
+        }
     };
     let both = text(name).and_then(|name| Ok((name, text(value)?)));
     both.map_err(|cause| Problem::invalid(format!("Invalid query string parameters: {cause}")))

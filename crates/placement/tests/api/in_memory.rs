@@ -11,8 +11,8 @@ use berth_placement::ledger::{
 use berth_placement_model::{
     Command, Key, Model,
     facts::Consumer,
-    memory::MemoryState,
     standard::{CLASSES, TRAITS},
+    testing::MemoryState,
 };
 use futures::future::{BoxFuture, ready};
 use jiff::Timestamp;

@@ -3,7 +3,7 @@
 use berth_placement_model::{
     ClassName, Command, Inventory, Key, TraitName,
     command::{ConsumerGuard, ConsumerWrite, NewInventories, Parent, ReservedRule},
-    memory::MemoryState,
+    testing::MemoryState,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use berth_placement::ledger::{ConsumerRecord, KindFilter, Trouble, Usage, UsageQuestion};
-use berth_placement_model::{ClassName, Key, ProviderId, command::NOBODY, memory::MemoryState};
+use berth_placement_model::{ClassName, Key, ProviderId, command::NOBODY, testing::MemoryState};
 use proptest::{
     collection::vec,
     strategy::{Strategy as _, ValueTree as _},

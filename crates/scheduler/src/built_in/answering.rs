@@ -5,11 +5,12 @@ use std::{borrow::Cow, time::Duration};
 
 use berth_capacity_view::{Claim, Overlay};
 use berth_core::HostName;
+use fastrand::Rng;
 
 use super::{AnswerSettings, inner::Inner};
 use crate::{
     Answer, Booking, Call, Candidates, Decision, Explanation, Intent, Options, Request, SchedulerError, booking,
-    coverage, engine::Scope, name_set::NameSet, shuffle::shuffle,
+    coverage, engine::Scope, name_set::NameSet,
 };
 
 impl Inner {
@@ -113,7 +114,7 @@ fn shortlist(request: &Request, settings: &AnswerSettings, decision: &Decision, 
     if request.intent() == Some(Intent::Evacuate) {
         let first = places.iter().filter(|place| **place < decision.first_tier).count();
         let among = if first > 0 { first } else { hosts.len() };
-        shuffle(&mut hosts[..among.min(settings.shuffle_first)], chance);
+        Rng::with_seed(chance).shuffle(&mut hosts[..among.min(settings.shuffle_first)]);
     }
     hosts
 }

@@ -1,20 +1,20 @@
 //! A shared secret of the configuration. It decides what can be one, and that it is never shown and compared in the same
 //! time whatever it is compared with; who has to show it is decided by the servers.
 
-use std::{fmt, hint::black_box};
-
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
+use subtle::ConstantTimeEq;
 
 /// A bearer token.
-#[derive(Clone)]
-pub struct Token(String);
+#[derive(Clone, Debug)]
+pub struct Token(SecretString);
 
 impl Token {
     /// What a value of the configuration means; an empty text is no token. What is wrong is told without the value.
     pub(super) fn read(value: &Value) -> Result<Option<Self>, String> {
         let text = value.as_str().ok_or("is not a text; write one in quotes")?;
         if text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            Ok(Some(text.to_owned()).filter(|text| !text.is_empty()).map(Self))
+            Ok((!text.is_empty()).then(|| Self(text.into())))
         } else {
             Err("holds more than visible ASCII characters, which cannot be sent; choose another token".to_owned())
         }
@@ -22,30 +22,22 @@ impl Token {
 
     /// The token itself, to be sent.
     pub fn reveal(&self) -> &str {
-        &self.0
+        self.0.expose_secret()
     }
 
     /// Whether somebody has shown this token. The time this takes tells nothing but its length.
     pub fn is(&self, shown: &[u8]) -> bool {
-        let pairs = self.0.bytes().zip(shown);
-        let differences = pairs.fold(0, |all, (own, other)| black_box(all | (own ^ other)));
-        differences == 0 && self.0.len() == shown.len()
+        self.reveal().as_bytes().ct_eq(shown).into()
     }
 }
 
 impl PartialEq for Token {
     fn eq(&self, other: &Self) -> bool {
-        self.is(other.0.as_bytes())
+        self.is(other.reveal().as_bytes())
     }
 }
 
 impl Eq for Token {}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(not shown)")
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -67,7 +59,7 @@ mod tests {
 
     #[test]
     fn it_is_never_shown() {
-        assert_eq!(format!("{:?}", Some(token("s3cret"))), "Some(Token(not shown))");
+        assert_eq!(format!("{:?}", Some(token("s3cret"))), r#"Some(Token(SecretBox<str>([REDACTED])))"#);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
 
 use serde_json::Value;
+use url::Url;
 
 use super::duration;
 
@@ -149,20 +150,9 @@ pub(super) fn url(found: &Value) -> Result<String, String> {
 const URL_HINT: &str = r#"is not a URL; write for example "https://host.example.org:8080/path""#;
 
 fn is_url(text: &str) -> bool {
-    let Some(rest) = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")) else { return false };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let (host, port) = match authority.rsplit_once(':') {
-        Some((host, port)) if !port.contains(']') => (host, Some(port)),
-        _ => (authority, None),
-    };
-    let bracketed = host.strip_prefix('[').and_then(|inner| inner.strip_suffix(']'));
-    let host_fits = match bracketed {
-        Some(inner) => inner.parse::<std::net::Ipv6Addr>().is_ok(),
-        None => !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c)),
-    };
-    host_fits
-        && port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0))
-        && !text.contains(char::is_whitespace)
+    let has_host = text.starts_with("http://") || text.starts_with("https://");
+    let port_fits = |url: Url| url.port() != Some(0);
+    has_host && !text.contains(char::is_whitespace) && Url::parse(text).is_ok_and(port_fits)
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation, labels, names};
 use berth_laws::{
-    Disturbances, Moment, Outside, Overdue, Promises, Touched, Violation, always_touched, confirms, overpromised,
+    Outside, Overdue, Touched, Violation, always_touched,
+    testing::{Disturbances, Moment, Promises, confirms, overpromised},
 };
 use berth_telemetry::clock::Clock;
 use tokio::time::Instant;

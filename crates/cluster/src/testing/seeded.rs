@@ -5,18 +5,49 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     future::Future,
     pin::Pin,
+    sync::Arc,
 };
 
-use futures::{StreamExt, stream::FuturesUnordered};
-use tokio::time::{Instant, sleep_until};
+use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
 
-use super::{Action, Key, Requests};
+use crate::{
+    Action, Around, Key, Reconciler, Requests,
+    manager::{SHUTDOWN, run::Runs},
+};
 
 /// Chooses one of so many waiting keys, by its place among them; places beyond the end count from the start again.
 pub type Pick = Box<dyn FnMut(usize) -> usize + Send>;
 
-pub(super) struct SeededQueue<K> {
+/// Reconciles what is requested, until `stop` and four seconds more.
+pub(crate) async fn work<R: Reconciler>(
+    runs: Runs<R>,
+    requests: Requests<R::Key>,
+    concurrency: u16,
+    around: Around,
+    pick: Pick,
+    stop: &CancellationToken,
+) {
+    let runs = Arc::new(runs);
+    let run = |key: R::Key| {
+        let (runs, key_of_run) = (runs.clone(), key.clone());
+        let run = around(async move { runs.reconcile(&key_of_run).await }.boxed());
+        async move { (key, run.await) }
+    };
+    let patience = async {
+        stop.cancelled().await;
+        sleep(SHUTDOWN).await;
+    };
+    tokio::select! {
+        biased;
+        () = SeededQueue::new(concurrency, pick).work(&requests, run, stop) => debug!(controller = R::NAME, "stopped"),
+        () = patience => warn!(controller = R::NAME, "stopped with runs under way; what they wrote is in doubt"),
+    }
+}
+
+struct SeededQueue<K> {
     waiting: BTreeSet<K>,
     pick: Pick,
     requeues: Requeues<K>,
@@ -28,14 +59,14 @@ pub(super) struct SeededQueue<K> {
 
 impl<K: Key> SeededQueue<K> {
     /// No key waits. At most so many keys are reconciled at a time.
-    pub fn new(concurrency: u16, pick: Pick) -> Self {
+    fn new(concurrency: u16, pick: Pick) -> Self {
         let (waiting, requeues) = (BTreeSet::new(), Requeues::default());
         let (running, again) = (BTreeSet::new(), BTreeSet::new());
         Self { waiting, pick, requeues, running, again, concurrency: concurrency.max(1).into() }
     }
 
     /// Reconciles what is requested until `stop`, and after it until what is under way has ended. A run gives its key back.
-    pub async fn work<R>(mut self, requests: &Requests<K>, run: impl Fn(K) -> R, stop: &CancellationToken)
+    async fn work<R>(mut self, requests: &Requests<K>, run: impl Fn(K) -> R, stop: &CancellationToken)
     where
         R: Future<Output = (K, Action)> + Send,
     {

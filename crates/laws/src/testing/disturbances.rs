@@ -11,7 +11,8 @@ use std::{
 use berth_crds::{Reservation, Time};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{Key, Law, Snapshot, Touched, Violation, slots::on_its_way_out, snapshot::commitment_of, wish::is_wished};
+use super::wish::is_wished;
+use crate::{Key, Law, Snapshot, Touched, Violation, slots::on_its_way_out, snapshot::commitment_of};
 
 /// How long a disturbance counts: ten minutes, less a minute in which something that was allowed may still be written.
 const WINDOW: Duration = Duration::from_secs(540);
