@@ -4,32 +4,30 @@
 //! controllers. What cannot work is said in one line each and ends the process before anything is written.
 
 mod apis;
-mod checks;
 mod home;
 mod leading;
 mod parts;
-mod remotes;
 
 use std::{cell::OnceCell, convert::Infallible, sync::Arc, time::Duration};
 
-use apis::Announced;
-pub(crate) use apis::scheduler;
 use berth_cluster::{
-    Cluster, Clusters, Events, Fitness, Manager, Need, Queue, Routes, Scope, Work, needs, watch_fitness,
+    Cluster, Clusters, Events, Fitness, Manager, Need, Queue, Routes, Scope, StoreSet as _, Stores, Work, needs,
+    watch_fitness,
 };
 use berth_core::ClusterName;
 use berth_http::{Address, Component, Readiness, Server, health, metrics::router as metrics_router};
 use berth_scheduler::{AnswerSettings, Settings, TieBreak};
 use berth_telemetry::{
     clock::SystemClock,
-    config::{self, Configuration, Files},
+    config::{self, Configuration, Controller, Files},
     ids::FreshIds,
     logs::{self, Wanted},
     metrics::Metrics,
     shutdown,
     verbosity::Verbosity,
 };
-use tokio::time::Instant;
+use tokio::time::{Instant, interval};
+use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
@@ -38,8 +36,11 @@ use crate::{
     error::Error,
     log_level, watchdog,
 };
+use apis::Announced;
 use leading::{Leading, TAKE_OVER, hostname};
 use parts::Parts;
+
+pub(crate) use apis::scheduler;
 
 /// From the order to end until the process has ended, at the latest: less than the 5 s after which somebody may kill us.
 const ENDS_WITHIN: Duration = Duration::from_millis(4900);
@@ -50,7 +51,7 @@ pub fn run(arguments: &OperatorArguments) -> Result<(), Error> {
     let files = Files { config: arguments.clusters.config.clone(), secrets: arguments.clusters.secrets.clone() };
     let loaded = config::load(&files, arguments.clusters.strict_config)?;
     loaded.findings.log();
-    checks::provided(arguments, &loaded.configuration)?;
+    provided(arguments, &loaded.configuration)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|source| Error::Runtime { source })?;
     let outcome = runtime.block_on(operate(arguments, &loaded.configuration, verbosity));
@@ -213,8 +214,7 @@ impl Process<'_> {
             self.parts.spawn_endless("the fitness of a remote cluster", watching);
             let (stores, component) = (self.memory.stores.clone(), ready.component(format!("cluster {}", remote.name)));
             component.impaired("nobody has looked yet");
-            let showing =
-                remotes::watch(remote.name.clone(), stores, fitness.clone(), component, self.parts.stop.clone());
+            let showing = watch(remote.name.clone(), stores, fitness.clone(), component, self.parts.stop.clone());
             self.parts.spawn_endless("the state of a remote cluster", showing);
         }
         Ok(clusters)
@@ -300,4 +300,53 @@ impl Process<'_> {
             self.parts.spawn_endless(name, work);
         }
     }
+}
+
+// What must be true before anything is done: the configuration asks only for what this version provides. Whether clusters
+// allow what it asks for is found out by the preflight.
+
+/// Refuses what is asked for and not part of this version, rather than pretending.
+fn provided(arguments: &OperatorArguments, configuration: &Configuration) -> Result<(), Error> {
+    let refuse =
+        |what: &str, instead: &str| Err(Error::NotProvided { what: what.to_owned(), instead: instead.to_owned() });
+    if arguments.leader_elect && configuration.common.leader_election_id.is_empty() {
+        return Err(Error::NoLease);
+    }
+    if arguments.metrics_secure && arguments.metrics_bind_address != "0" {
+        return refuse("--metrics-secure", "pass --metrics-secure=false and restrict the port by network policy");
+    }
+    remark(configuration);
+    Ok(())
+}
+
+/// Says what is configured and has no effect yet.
+fn remark(configuration: &Configuration) {
+    let provided = [Controller::CommittedResources, Controller::InFlight, Controller::NovaPipelines];
+    for controller in configuration.enabled_controllers.iter().filter(|one| !provided.contains(one)) {
+        info!(controller = controller.name(), "not part of this version, not started");
+    }
+    if configuration.reservation_controller.keystone.is_some() {
+        warn!("domain names are not looked up in this version: slots of external customers are placed like all others");
+    }
+}
+
+// What `/readyz` says about remote clusters: one that is away or not fit is no reason to take the process out of service
+//, but people have to be told.
+
+const EVERY: Duration = Duration::from_secs(2);
+
+/// Says how a remote is until `stop`.
+async fn watch(cluster: ClusterName, stores: Stores, fitness: Fitness, component: Component, stop: CancellationToken) {
+    let mut tick = interval(EVERY);
+    while stop.run_until_cancelled(tick.tick()).await.is_some() {
+        match impairment(&cluster, &stores, &fitness) {
+            Some(why) => component.impaired(format!("its zones have to wait: {why}")),
+            None => component.ready(),
+        }
+    }
+}
+
+fn impairment(cluster: &ClusterName, stores: &Stores, fitness: &Fitness) -> Option<String> {
+    let unfit = fitness.problems_of(cluster).into_iter().next();
+    unfit.or_else(|| stores.unsynced(cluster).first().map(|(_, partial)| partial.to_string()))
 }

@@ -30,7 +30,6 @@ mod index;
 mod outlook;
 mod overlay;
 mod question;
-mod sightings;
 mod view;
 
 pub use assumed::Assumed;

@@ -4,7 +4,6 @@
 //!
 //! The window is memory: after a restart it is empty, so at most twice the limit is disturbed within ten minutes.
 
-mod confirmation;
 mod saying;
 mod window;
 
@@ -12,23 +11,25 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
     sync::Arc,
+    time::Duration,
 };
 
 use berth_core::ClusterName;
 use berth_crds::{Knowledge, Reservation, labels, names};
 use berth_telemetry::{clock::Clock, config};
-use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::{
+    api::core::v1::ObjectReference,
+    jiff::{SignedDuration, Timestamp},
+};
 use kube::{Resource, ResourceExt};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-pub use self::saying::{braked_slots, say_braked};
-use self::{
-    confirmation::{Confirmation, confirmation},
-    window::Window,
-};
 use crate::{BrakeMetrics, Event, EventKind, Events, ObjectKey, Right, Store};
+use window::Window;
+
+pub use self::saying::{braked_slots, say_braked};
 
 /// The command with which a person confirms, for an hour.
 const CONFIRM: &str = "kubectl annotate --overwrite knowledge flavor-groups \
@@ -277,6 +278,41 @@ impl Asker {
         };
         (self.key.cluster.clone(), object)
     }
+}
+
+// The confirmation of a person: a time on the Knowledge object until which the brake is off. It decides what counts
+// as one; who is told of a value that does not is decided by the brake.
+
+/// How far ahead a confirmation may reach: one that was forgotten must not leave a region without a brake.
+const FARTHEST: Duration = Duration::from_secs(24 * 3600);
+
+/// What the annotation says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Confirmation {
+    /// There is none that holds at the moment.
+    None,
+    /// The brake is off.
+    Given,
+    /// Its value counts as absent, for this reason.
+    Refused(String),
+}
+
+/// Reads the value of the annotation at `now`.
+fn confirmation(value: Option<&str>, now: Timestamp) -> Confirmation {
+    let Some(value) = value else { return Confirmation::None };
+    let Ok(until) = value.trim().parse::<Timestamp>() else {
+        return Confirmation::Refused(format!("{value:?} is not a time; give one like {}", example(now)));
+    };
+    let ahead = until.duration_since(now);
+    if ahead > SignedDuration::try_from(FARTHEST).unwrap_or(SignedDuration::MAX) {
+        return Confirmation::Refused(format!("{value} is more than 24 hours ahead; give one like {}", example(now)));
+    }
+    if ahead.is_positive() { Confirmation::Given } else { Confirmation::None }
+}
+
+/// An hour ahead, in whole seconds.
+fn example(now: Timestamp) -> Timestamp {
+    Timestamp::from_second(now.as_second() + 3600).unwrap_or(now)
 }
 
 #[cfg(test)]

@@ -5,24 +5,23 @@
 use std::{io, path::Path, time::Duration};
 
 use berth_core::ClusterName;
-use berth_telemetry::config::ApiServers;
+use berth_telemetry::config::{ApiServers, Remote};
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
 use tokio::time::timeout;
 
-mod error;
-mod remote;
-mod stack;
-
-pub use error::ConnectError;
-
 use crate::{
     Cluster, Clusters, chain,
     deadlines::{READ_DEADLINE, WATCH_TIMEOUT},
     names::names,
 };
+
+mod error;
+mod stack;
+
+pub use error::ConnectError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -43,7 +42,7 @@ impl Cluster {
         let config = configured(kubeconfig, user_agent).await?;
         let remotes = servers.remotes.iter().zip(names(servers)).enumerate();
         let remotes: Result<Vec<_>, _> =
-            remotes.map(|(index, (remote, name))| remote::cluster(&config, index, remote, name)).collect();
+            remotes.map(|(index, (remote, name))| cluster(&config, index, remote, name)).collect();
         let remotes = remotes?;
         Ok(Clusters::new(home(config, kubeconfig).await?, remotes))
     }
@@ -116,6 +115,34 @@ async fn greet(client: &Client, server: String) -> Result<(), ConnectError> {
         Err(_) => format!("no answer within {} s", READ_DEADLINE.as_secs()),
     };
     Err(ConnectError::Unreachable { server, reason })
+}
+
+// The way to a remote cluster: that of the home cluster with another URL and another root certificate. Whether anybody answers there is not asked.
+
+/// A client for the remote at `index` of the configuration, with the credentials of `home`.
+fn cluster(home: &Config, index: usize, remote: &Remote, name: ClusterName) -> Result<Cluster, ConnectError> {
+    let wrong = |key, reason| ConnectError::Remote { index, key, host: remote.host.clone(), reason };
+    let mut config = home.clone();
+    config.cluster_url = remote.host.parse().map_err(|error| wrong("host", format!("is not a URL: {error}")))?;
+    config.accept_invalid_certs = remote.insecure_skip_tls_verify;
+    // The name that the certificate of the home cluster has says nothing about this one.
+    config.tls_server_name = None;
+    let own_root = remote.ca_cert.as_deref().filter(|_| !remote.insecure_skip_tls_verify);
+    if let Some(pem) = own_root {
+        config.root_cert = Some(certificates(pem).map_err(|reason| wrong("caCert", reason))?);
+        config.root_cert_file = None;
+    }
+    let key = if own_root.is_some() { "caCert" } else { "host" };
+    let client = stack::client(config).map_err(|error| wrong(key, chain(&error)))?;
+    Ok(Cluster { name, client })
+}
+
+/// The certificates of a PEM text.
+fn certificates(text: &str) -> Result<Vec<Vec<u8>>, String> {
+    let blocks = pem::parse_many(text).map_err(|error| format!("is not PEM: {error}"))?;
+    let certificates = blocks.into_iter().filter(|block| block.tag() == "CERTIFICATE").map(pem::Pem::into_contents);
+    let all: Vec<_> = certificates.collect();
+    if all.is_empty() { Err("holds no certificate; write it in PEM".to_owned()) } else { Ok(all) }
 }
 
 #[cfg(test)]

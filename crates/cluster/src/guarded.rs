@@ -2,21 +2,22 @@
 //! object decodes and keeps what is needed if it does not: its metadata, the error and the raw JSON, because a
 //! Reservation that we cannot read still holds its host. What is done with it is the business of the store.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, fmt, marker::PhantomData, sync::Arc};
 
 use kube::{
     Resource,
     core::{ClusterResourceScope, ObjectMeta},
 };
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Value;
-
-mod decode;
-mod form;
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{
+        DeserializeSeed, IgnoredAny, IntoDeserializer, MapAccess, Visitor,
+        value::{CowStrDeserializer, MapAccessDeserializer},
+    },
+};
+use serde_json::{Value, value::RawValue};
 
 use crate::Kind;
-use decode::decode;
-use form::Form;
 
 /// What could be read of an object: all of it, or only that it is there.
 #[derive(Clone, Debug)]
@@ -131,9 +132,127 @@ impl<K: Kind> Resource for Guarded<K> {
     }
 }
 
+// How an object comes to us: as the text of an answer or of a line of a watch, which is read only once it is known what
+// for; or as a tree, when somebody had to put it aside first because the type of a watch event came after its object.
+
+/// By this name `serde_json` is asked for the text. Should it not know the name any more, it gives a tree.
+const TEXT: &str = "$serde_json::private::RawValue";
+
+/// JSON that has not been looked into.
+enum Form {
+    Text(Box<RawValue>),
+    Tree(Value),
+}
+
+impl<'de> Deserialize<'de> for Form {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_newtype_struct(TEXT, Either)
+    }
+}
+
+struct Either;
+
+impl<'de> Visitor<'de> for Either {
+    type Value = Form;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any valid JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, text: A) -> Result<Form, A::Error> {
+        Box::deserialize(MapAccessDeserializer::new(text)).map(Form::Text)
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, tree: D) -> Result<Form, D::Error> {
+        Value::deserialize(tree).map(Form::Tree)
+    }
+}
+
+// From the JSON of an object to its type without a tree of JSON in between, and without `metadata.managedFields`: a third
+// of the object, and of no use to anybody here. What becomes of an object that does not decode is decided by whoever asks.
+
+/// The object that this text is.
+fn decode<'de, K: Deserialize<'de>>(text: &'de str) -> serde_json::Result<K> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let object = Slim { place: Place::Object, seed: PhantomData }.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(object)
+}
+
+/// What a map is.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    /// The object itself.
+    Object,
+    /// Its metadata.
+    Metadata,
+}
+
+/// Reads a map as `seed` would, but for what is left out.
+struct Slim<S> {
+    place: Place,
+    seed: S,
+}
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Slim<S> {
+    type Value = S::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Slim<S> {
+    type Value = S::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<S::Value, A::Error> {
+        self.seed.deserialize(MapAccessDeserializer::new(Passing { place: self.place, at_metadata: false, map }))
+    }
+}
+
+/// The entries of a map that are not left out.
+struct Passing<A> {
+    place: Place,
+    /// The next value is that of the metadata.
+    at_metadata: bool,
+    map: A,
+}
+
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Passing<A> {
+    type Error = A::Error;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
+        while let Some(Key(key)) = self.map.next_key()? {
+            if self.place == Place::Metadata && key == "managedFields" {
+                self.map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            self.at_metadata = self.place == Place::Object && key == "metadata";
+            let key: CowStrDeserializer<'_, A::Error> = key.into_deserializer();
+            return seed.deserialize(key).map(Some);
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
+        if self.at_metadata {
+            return self.map.next_value_seed(Slim { place: Place::Metadata, seed });
+        }
+        self.map.next_value_seed(seed)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use kube::core::WatchEvent;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::testing::Thing;
@@ -164,5 +283,38 @@ mod tests {
         let raw =
             json!({ "metadata": { "name": "a", "managedFields": [{ "manager": "kubectl" }] }, "spec": { "room": 1 } });
         assert_eq!(read(raw).whole().unwrap().metadata.managed_fields, None);
+    }
+
+    fn event(text: &str) -> Form {
+        match serde_json::from_str(text).unwrap() {
+            WatchEvent::Added(form) => form,
+            event => panic!("{event:?}"),
+        }
+    }
+
+    #[test]
+    fn the_text_is_kept_unless_the_type_comes_late() {
+        assert!(
+            matches!(event(r#"{"type":"ADDED","object":{"a": 1}}"#), Form::Text(text) if text.get() == r#"{"a": 1}"#)
+        );
+        assert!(matches!(event(r#"{"object":{"a": 1},"type":"ADDED"}"#), Form::Tree(tree) if tree["a"] == 1));
+        assert!(matches!(serde_json::from_str("[1]").unwrap(), Form::Text(text) if text.get() == "[1]"));
+    }
+
+    #[test]
+    fn only_the_managed_fields_of_the_metadata_are_left_out() {
+        let fields = json!([{ "manager": "kubectl" }]);
+        let whole = json!({ "metadata": { "name": "a\n\"b", "managedFields": fields, "labels": { "managedFields": "c" } },
+                        "spec": { "managedFields": fields, "metadata": { "managedFields": fields } } });
+        let mut slim = whole.clone();
+        slim["metadata"].as_object_mut().unwrap().remove("managedFields");
+        assert_eq!(decode::<Value>(&whole.to_string()).unwrap(), slim);
+    }
+
+    #[test]
+    fn what_is_no_object_is_an_error() {
+        for text in ["[]", "{\"metadata\": 3}", "{\"metadata\": {\"managedFields\": ", "{} {}", "null"] {
+            decode::<Value>(text).unwrap_err();
+        }
     }
 }

@@ -11,9 +11,7 @@ use futures::{
 use tokio_util::sync::CancellationToken;
 
 mod backoff;
-mod hand_over;
 mod kube_queue;
-mod loudness;
 mod reconciler;
 mod requests;
 pub(crate) mod run;

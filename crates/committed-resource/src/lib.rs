@@ -11,7 +11,6 @@ mod facts;
 mod foresee;
 mod hindrance;
 mod ledger;
-mod marks;
 mod metrics;
 mod object;
 pub mod orphans;

@@ -10,7 +10,6 @@ pub mod health;
 pub mod limits;
 pub mod metrics;
 mod observe;
-mod patience;
 mod reachable;
 pub mod request_id;
 pub mod server;

@@ -1,22 +1,20 @@
 //! The laws that hold when nothing is under way any more: sums, leftovers, and that what is said is true.
 
-use berth_crds::{CommitmentState, CommittedResource, CommittedResourceSpec, Condition, Reservation, conditions};
+use std::collections::BTreeSet;
+
+use berth_crds::{
+    CommitmentState, CommittedResource, CommittedResourceSpec, Condition, Reservation, conditions, labels, resources,
+};
+use kube::ResourceExt;
 
 use crate::{
     Key, Law, Snapshot, Violation,
+    amounts::{memory_of, mib_up, used},
     cores::idle,
     frozen::is_annotated,
     slots::{has_finalizer, is_ours, on_its_way_out, orphaned, slot_is_ready},
-    snapshot::{commitment_of, in_force_on, says_duplicate},
+    snapshot::{commitment_of, confirmed, in_force_on, says_duplicate},
 };
-
-mod followed;
-mod identity;
-mod vms;
-
-use followed::{Followed, followed, sum};
-use identity::{misattributed, unmarked};
-use vms::{confirmed_untruly, unconfirmed};
 
 /// What is broken when the world is at rest, ascending, besides what [`crate::always`] finds. Slots that were deleted and
 /// are kept by finalizers of others are not judged, nor are frozen commitments (U57), nor hosts whose slots could not be
@@ -165,4 +163,122 @@ fn not_in_force(key: &Key, slot: &Reservation) -> Option<Violation> {
 
 fn ready(commitment: &CommittedResource) -> Option<&Condition> {
     conditions::ready(&commitment.status.as_ref()?.conditions)
+}
+
+// What the slots of a commitment add up to.
+
+/// What the slots of a commitment follow.
+enum Followed<'a> {
+    /// This spec, exactly.
+    Spec(&'a CommittedResourceSpec),
+    /// It has no slots.
+    Nothing,
+    /// It waits for something else than room, and its slots stay as they are.
+    Unknown,
+}
+
+fn followed(commitment: &CommittedResource) -> Followed<'_> {
+    let Some(status) = &commitment.status else { return Followed::Unknown };
+    let Some(ready) = conditions::ready(&status.conditions) else { return Followed::Unknown };
+    let for_room = ["insufficient capacity", "waiting for reservation placement"];
+    match ready.reason.as_str() {
+        "Accepted" => Followed::Spec(&commitment.spec),
+        "Reserving" if for_room.iter().any(|text| ready.message.starts_with(text)) => Followed::Spec(&commitment.spec),
+        "Rejected" => status.accepted_spec.as_ref().map_or(Followed::Nothing, Followed::Spec),
+        "Planned" | "superseded" | "expired" => Followed::Nothing,
+        _ => Followed::Unknown,
+    }
+}
+
+/// The slots are summed in bytes and rounded up to MiB once.
+fn sum(key: &Key, commitment: &CommittedResource, slots: &[(&Key, &Reservation)]) -> Option<Violation> {
+    let wanted = match followed(commitment) {
+        Followed::Spec(spec) => memory_of(spec),
+        Followed::Nothing => 0,
+        Followed::Unknown => return None,
+    };
+    let bytes = slots.iter().map(|(_, slot)| used(&slot.spec.resources, resources::MEMORY)).sum();
+    let (held, wanted, slots) = (mib_up(bytes), mib_up(wanted), slots.len());
+    let text = || format!("its {slots} slots hold {held} MiB, not {wanted} MiB");
+    (held != wanted).then(|| Violation::new(Law::SlotSum, key, text()))
+}
+
+// Whose a slot is, in all the places in which somebody looks for that.
+
+/// A slot that does not say of whom and what its commitment is.
+fn misattributed(key: &Key, slot: &Reservation, spec: &CommittedResourceSpec) -> Option<Violation> {
+    let data = slot.spec.committed_resource_reservation.as_ref();
+    let label = slot.labels().get(labels::TYPE).map(String::as_str);
+    let text = |value: Option<&String>| value.cloned().unwrap_or_default();
+    let [end, wanted_end] =
+        [&slot.spec.end_time, &spec.end_time].map(|time| time.as_ref().map(|time| time.0.to_string()));
+    let is = [
+        ("zone", text(slot.spec.availability_zone.as_ref()), spec.availability_zone.clone()),
+        ("project", text(data.and_then(|data| data.project_id.as_ref())), spec.project_id.clone()),
+        ("domain", text(data.and_then(|data| data.domain_id.as_ref())), spec.domain_id.clone()),
+        ("group", text(data.and_then(|data| data.resource_group.as_ref())), spec.flavor_group_name.clone()),
+        ("label", label.unwrap_or_default().to_owned(), labels::TYPE_COMMITTED_RESOURCE.to_owned()),
+        ("end", end.unwrap_or_default(), wanted_end.unwrap_or_default()),
+    ];
+    let wrong = is.into_iter().filter(|(_, found, wanted)| found != wanted);
+    let wrong: Vec<_> = wrong.map(|(what, found, wanted)| format!("its {what} is {found:?}, not {wanted:?}")).collect();
+    (!wrong.is_empty()).then(|| Violation::new(Law::SlotIdentity, key, wrong.join("; ")))
+}
+
+/// A slot without the annotation is never deleted as an orphan.
+fn unmarked(key: &Key, slot: &Reservation) -> Option<Violation> {
+    let text = || format!("is not marked as ours: it has no annotation {}", labels::COMMITMENT_UID);
+    (!is_ours(slot)).then(|| Violation::new(Law::SlotUnmarked, key, text()))
+}
+
+// Whether the status of a slot in force tells the truth about its VMs. Where it is not in force, its commitment is frozen or
+// its host is not known, nothing is judged.
+
+/// The VMs that are there and that the status does not name.
+fn unconfirmed(snapshot: &Snapshot, key: &Key, slot: &Reservation) -> Option<Violation> {
+    let (host, listed) = surroundings(snapshot, slot)?;
+    let confirmed = confirmed(slot);
+    let missing: Vec<_> = expected(slot)
+        .filter(|vm| listed.contains(vm) && !confirmed.contains(&((*vm).to_owned(), host.to_owned())))
+        .filter(|vm| first(snapshot, host, vm) == Some(key))
+        .collect();
+    let text = || format!("expects VMs that are on its host {host}, and does not confirm them: {}", missing.join(", "));
+    (!missing.is_empty()).then(|| Violation::new(Law::VmUnconfirmed, key, text()))
+}
+
+/// The VMs that the status names although they are not expected, or not there.
+fn confirmed_untruly(snapshot: &Snapshot, key: &Key, slot: &Reservation) -> Option<Violation> {
+    let (host, listed) = surroundings(snapshot, slot)?;
+    let untrue = |(vm, on): &(String, String)| {
+        let is_expected = expected(slot).any(|expected| expected == vm);
+        !is_expected || on != host || !listed.contains(vm.as_str())
+    };
+    let untrue: Vec<_> = confirmed(slot).into_iter().filter(untrue).map(|(vm, on)| format!("{vm} on {on}")).collect();
+    let text =
+        || format!("confirms VMs that it does not expect or that are not on its host {host}: {}", untrue.join(", "));
+    (!untrue.is_empty()).then(|| Violation::new(Law::VmConfirmedUntrue, key, text()))
+}
+
+/// The host of a slot that is in force, and the VMs that it lists.
+fn surroundings<'a>(snapshot: &'a Snapshot, slot: &'a Reservation) -> Option<(&'a str, BTreeSet<&'a str>)> {
+    let frozen = snapshot.commitments_of(commitment_of(slot)).any(|(_, commitment)| is_annotated(commitment));
+    let host = in_force_at(slot).filter(|_| !frozen)?;
+    let (_, object) = snapshot.host(host)?;
+    let listed = object.status.iter().flat_map(|status| &status.instances).map(|vm| vm.id.as_str()).collect();
+    Some((host, listed))
+}
+
+fn in_force_at(slot: &Reservation) -> Option<&str> {
+    in_force_on(slot).filter(|host| slot_is_ready(slot) && slot.spec.target_host.as_deref() == Some(host))
+}
+
+fn expected(slot: &Reservation) -> impl Iterator<Item = &str> {
+    slot.spec.committed_resource_reservation.iter().flat_map(|data| data.allocations.keys()).map(String::as_str)
+}
+
+/// The slot in which a VM of a host counts.
+fn first<'a>(snapshot: &'a Snapshot, host: &'a str, vm: &'a str) -> Option<&'a Key> {
+    let mut here = snapshot.reservations_on(host).filter_map(|(key, _)| Some((key, snapshot.slot(key)?)));
+    here.find(|(_, slot)| in_force_at(slot) == Some(host) && expected(slot).any(|expected| expected == vm))
+        .map(|(key, _)| key)
 }

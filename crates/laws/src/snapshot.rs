@@ -2,6 +2,7 @@
 //! is served for a UUID.
 
 use std::{
+    borrow::Borrow,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
@@ -14,10 +15,6 @@ use berth_crds::{
 use kube::ResourceExt;
 
 use crate::Key;
-
-mod index;
-
-use index::Index;
 
 /// A flavor group in a zone.
 pub(crate) type Place = (String, String);
@@ -313,5 +310,46 @@ fn exchange<K>(objects: &mut BTreeMap<Key, Arc<K>>, key: &Key, new: Option<&Arc<
     match new {
         Some(new) => objects.insert(key.clone(), new.clone()),
         None => objects.remove(key),
+    }
+}
+
+// Which objects have which value.
+
+/// Keys by value, ascending.
+#[derive(Clone, Debug)]
+struct Index<V>(BTreeMap<V, BTreeSet<Key>>);
+
+impl<V> Default for Index<V> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<V: Ord> Index<V> {
+    /// An object had the values `old` and has `new` now.
+    fn follow(&mut self, key: &Key, old: impl IntoIterator<Item = V>, new: impl IntoIterator<Item = V>) {
+        for value in old {
+            if let Some(keys) = self.0.get_mut(&value) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    self.0.remove(&value);
+                }
+            }
+        }
+        for value in new {
+            self.0.entry(value).or_default().insert(key.clone());
+        }
+    }
+
+    /// All values that an object has, ascending.
+    fn values(&self) -> impl Iterator<Item = &V> {
+        self.0.keys()
+    }
+
+    fn select<Q: Ord + ?Sized>(&self, value: &Q) -> impl Iterator<Item = &Key>
+    where
+        V: Borrow<Q>,
+    {
+        self.0.get(value).into_iter().flatten()
     }
 }

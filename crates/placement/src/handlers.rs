@@ -13,17 +13,24 @@ mod inventory;
 mod ledger;
 mod provider_traits;
 mod providers;
-mod root;
 mod traits;
 mod usages;
 
-use crate::{answer::Answer, api::Api, protocol::problem::Problem, route::Action};
+use berth_placement_model::Version;
+use serde_json::json;
+
+use crate::{
+    answer::{Age, Answer},
+    api::Api,
+    protocol::problem::Problem,
+    route::Action,
+};
 use call::Call;
 
 /// Does it.
 pub async fn handle(api: &Api, action: Action, call: &Call) -> Result<Answer, Problem> {
     match action {
-        Action::ShowRoot => Ok(root::show()),
+        Action::ShowRoot => Ok(show()),
         Action::ListProviders => providers::list(api, call).await,
         Action::CreateProvider => providers::create(api, call).await,
         Action::ShowProvider => providers::show(api, call).await,
@@ -60,4 +67,18 @@ pub async fn handle(api: &Api, action: Action, call: &Call) -> Result<Answer, Pr
         Action::ListCandidates => candidates::list(api, call).await,
         Action::Reshape => allocations::reshape(api, call).await,
     }
+}
+
+// GET `/`. It decides nothing.
+
+/// Which versions there are.
+pub fn show() -> Answer {
+    let version = json!({
+        "id": "v1.0",
+        "max_version": Version::NEWEST.to_string(),
+        "min_version": Version::OLDEST.to_string(),
+        "status": "CURRENT",
+        "links": [{"rel": "self", "href": ""}],
+    });
+    Answer::json(&json!({ "versions": [version] }), Age::New)
 }

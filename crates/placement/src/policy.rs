@@ -2,17 +2,16 @@
 //! oslo.policy. It decides yes or no for a caller; who the caller is is up to `protocol::authentication`.
 
 mod check;
-mod file;
-mod parse;
 pub mod rules;
 
 use std::collections::BTreeMap;
 
-use check::Check;
-pub use check::Target;
-pub use file::PolicyError;
+use thiserror::Error;
 
 use crate::protocol::authentication::Caller;
+use check::Check;
+
+pub use check::Target;
 
 /// All rules, ready to be asked.
 #[derive(Debug, Clone)]
@@ -41,8 +40,8 @@ impl Policies {
 
     /// The same with what a policy file says instead.
     pub fn with_file(mut self, text: &str) -> Result<Self, PolicyError> {
-        self.rules.extend(file::read(text)?);
-        file::refuse_circles(&self.rules)?;
+        self.rules.extend(read(text)?);
+        refuse_circles(&self.rules)?;
         Ok(self)
     }
 
@@ -59,8 +58,186 @@ impl Policies {
     }
 }
 
+// Reads a policy file. It decides what a file that cannot be used is told, and that unknown names are only warned of: other
+// rules may refer to them.
+
+/// Why a policy file cannot be used.
+#[derive(Debug, Error)]
+pub enum PolicyError {
+    /// It is neither YAML nor JSON, or no map of texts.
+    #[error("the policy file is no map of rule names to rules in YAML or JSON: {0}")]
+    Form(String),
+    /// A rule cannot be read.
+    #[error("rule {name:?} of the policy file cannot be read: {cause}")]
+    Rule {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        cause: String,
+    },
+    /// Rules refer to each other.
+    #[error("rule {0:?} of the policy file refers to itself, maybe through others; break the circle")]
+    Circle(String),
+}
+
+/// The rules of a file.
+pub fn read(text: &str) -> Result<BTreeMap<String, Check>, PolicyError> {
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        return Ok(BTreeMap::new());
+    }
+    let texts: BTreeMap<String, String> =
+        serde_saphyr::from_str(text).map_err(|error| PolicyError::Form(error.to_string()))?;
+    let rule = |(name, text): (String, String)| match parse(&text) {
+        Ok(check) => Ok((name, check)),
+        Err(cause) => Err(PolicyError::Rule { name, cause }),
+    };
+    let read: BTreeMap<String, Check> = texts.into_iter().map(rule).collect::<Result<_, _>>()?;
+    for name in unknown(&read) {
+        tracing::warn!(rule = name, "the policy file has a rule that nothing asks for");
+    }
+    Ok(read)
+}
+
+/// Names that neither Placement nor another rule of the file uses.
+fn unknown(read: &BTreeMap<String, Check>) -> Vec<&str> {
+    let used: Vec<&str> = read.values().flat_map(references).collect();
+    let known = |name: &str| rules::DEFAULTS.iter().any(|default| default.name == name) || used.contains(&name);
+    read.keys().map(String::as_str).filter(|name| !known(name)).collect()
+}
+
+/// Rules that this one refers to.
+fn references(check: &Check) -> Vec<&str> {
+    match check {
+        Check::Rule(name) => vec![name],
+        Check::All(checks) | Check::Any(checks) => checks.iter().flat_map(references).collect(),
+        Check::Not(check) => references(check),
+        _ => Vec::new(),
+    }
+}
+
+/// A rule that refers to itself could not be judged.
+pub fn refuse_circles(rules: &BTreeMap<String, Check>) -> Result<(), PolicyError> {
+    // A rule is settled once all that it refers to is: what is left over goes round in circles.
+    let mut left: BTreeMap<&str, Vec<&str>> =
+        rules.iter().map(|(name, check)| (name.as_str(), references(check))).collect();
+    loop {
+        let settled: Vec<&str> =
+            left.iter().filter(|(_, to)| !to.iter().any(|to| left.contains_key(to))).map(|(name, _)| *name).collect();
+        if settled.is_empty() {
+            return left.keys().next().map_or(Ok(()), |name| Err(PolicyError::Circle((*name).to_owned())));
+        }
+        left.retain(|name, _| !settled.contains(name));
+    }
+}
+
+// Reads one rule of oslo.policy: `role:`, `rule:`, comparisons, `and`, `or`, `not`, parentheses, `@` and `!`. It decides that
+// `not` binds before `and`, and `and` before `or`.
+
+/// Deeper parentheses are refused.
+const MOST_NESTED: usize = 32;
+
+/// The rule, or what is wrong with it.
+pub fn parse(text: &str) -> Result<Check, String> {
+    let words = words(text);
+    if words.is_empty() {
+        return Ok(Check::Always);
+    }
+    let mut reader = Reader { words: &words, at: 0, depth: 0 };
+    let check = reader.any()?;
+    match reader.words.get(reader.at) {
+        None => Ok(check),
+        Some(word) => Err(format!("{word:?} is not expected here")),
+    }
+}
+
+/// Parentheses stand at the edges of words only: `%(project_id)s` is one word.
+fn words(text: &str) -> Vec<&str> {
+    let mut out = Vec::new();
+    for word in text.split_whitespace() {
+        let inner = word.trim_start_matches('(');
+        out.extend((inner.len()..word.len()).map(|_| "("));
+        let bare = inner.trim_end_matches(')');
+        out.extend(Some(bare).filter(|bare| !bare.is_empty()));
+        out.extend((bare.len()..inner.len()).map(|_| ")"));
+    }
+    out
+}
+
+struct Reader<'a> {
+    words: &'a [&'a str],
+    at: usize,
+    depth: usize,
+}
+
+impl Reader<'_> {
+    fn any(&mut self) -> Result<Check, String> {
+        let mut checks = vec![self.all()?];
+        while self.takes("or") {
+            checks.push(self.all()?);
+        }
+        Ok(one_or(checks, Check::Any))
+    }
+
+    fn all(&mut self) -> Result<Check, String> {
+        let mut checks = vec![self.single()?];
+        while self.takes("and") {
+            checks.push(self.single()?);
+        }
+        Ok(one_or(checks, Check::All))
+    }
+
+    fn single(&mut self) -> Result<Check, String> {
+        let mut negated = false;
+        while self.takes("not") {
+            negated = !negated;
+        }
+        let check = if self.takes("(") { self.nested()? } else { self.leaf()? };
+        Ok(if negated { Check::Not(Box::new(check)) } else { check })
+    }
+
+    fn nested(&mut self) -> Result<Check, String> {
+        self.depth += 1;
+        if self.depth > MOST_NESTED {
+            return Err(format!("more than {MOST_NESTED} parentheses in each other"));
+        }
+        let check = self.any()?;
+        self.depth -= 1;
+        if self.takes(")") { Ok(check) } else { Err("a closing parenthesis is missing".to_owned()) }
+    }
+
+    fn leaf(&mut self) -> Result<Check, String> {
+        let word = *self.words.get(self.at).ok_or("something is missing at the end")?;
+        self.at += 1;
+        match (word, word.split_once(':')) {
+            ("@", _) => Ok(Check::Always),
+            ("!", _) => Ok(Check::Never),
+            (_, Some(("role", role))) => Ok(Check::Role(role.to_owned())),
+            (_, Some(("rule", rule))) => Ok(Check::Rule(rule.to_owned())),
+            (_, Some((left, right))) if !left.is_empty() && left != "http" && left != "https" => {
+                Ok(Check::Equal { left: left.to_owned(), right: right.to_owned() })
+            }
+            _ => Err(format!("{word:?} is no check; write role:, rule:, project_id:%(project_id)s, @ or !")),
+        }
+    }
+
+    fn takes(&mut self, word: &str) -> bool {
+        let takes = self.words.get(self.at).is_some_and(|next| next.eq_ignore_ascii_case(word));
+        self.at += usize::from(takes);
+        takes
+    }
+}
+
+fn one_or(mut checks: Vec<Check>, many: fn(Vec<Check>) -> Check) -> Check {
+    match checks.pop() {
+        Some(only) if checks.is_empty() => only,
+        last => many(checks.into_iter().chain(last).collect()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn caller(roles: &str, project: &str) -> Caller {
@@ -120,5 +297,66 @@ mod tests {
         assert!(!may(&policies, rules::PROVIDERS_LIST, "admin", None));
         let json = Policies::defaults(false).with_file(r#"{"placement:usages": "!"}"#).unwrap();
         assert!(!may(&json, rules::USAGES, "admin", None));
+    }
+
+    #[test]
+    fn files_that_cannot_be_used_say_why() {
+        for (text, expected) in [
+            ("- a\n- b", "no map of rule names"),
+            ("a: [b]", "no map of rule names"),
+            ("a: role:x or", "rule \"a\" of the policy file cannot be read: something is missing"),
+            ("a: rule:b\nb: rule:c or role:x\nc: not rule:a", "refers to itself"),
+            (
+                "admin_or_service_api: rule:placement:usages\nplacement:usages: rule:admin_or_service_api",
+                "refers to itself",
+            ),
+        ] {
+            let told = Policies::defaults(true).with_file(text).unwrap_err().to_string();
+            assert!(told.contains(expected), "{text}: {told}");
+        }
+        for text in ["", "# nothing\n", "{}"] {
+            Policies::defaults(true).with_file(text).unwrap();
+        }
+    }
+
+    #[test]
+    fn names_that_nothing_asks_for_are_found() {
+        let read = read("placement:usages: rule:mine\nmine: '@'\nplacement:usage: '@'\nadmin_api: '@'\n").unwrap();
+        assert_eq!(unknown(&read), ["placement:usage"]);
+    }
+
+    fn role(name: &str) -> Check {
+        Check::Role(name.to_owned())
+    }
+
+    #[test]
+    fn rules_are_read_as_oslo_does() {
+        let project = Check::Equal { left: "project_id".to_owned(), right: "%(project_id)s".to_owned() };
+        for (text, expected) in [
+            ("", Check::Always),
+            ("@", Check::Always),
+            ("!", Check::Never),
+            ("role:a or role:b and role:c", Check::Any(vec![role("a"), Check::All(vec![role("b"), role("c")])])),
+            ("(role:a or role:b) and role:c", Check::All(vec![Check::Any(vec![role("a"), role("b")]), role("c")])),
+            ("not role:a AND (project_id:%(project_id)s)", Check::All(vec![Check::Not(Box::new(role("a"))), project])),
+            ("((rule:x))", Check::Rule("x".to_owned())),
+        ] {
+            assert_eq!(parse(text).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_rule_is_told() {
+        for bad in ["role:a or", "(role:a", "role:a)", "and", "admin", "role:a role:b", "http://x/y"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+        assert!(parse(&"( ".repeat(1000)).unwrap_err().contains("more than 32"));
+    }
+
+    proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in "[()@!a-z:% ]{0,60}") {
+        let _ = parse(&text);
+    }
     }
 }

@@ -2,7 +2,6 @@
 //! can be asked of a value; how a violation is told is in `complaint`, the schemas themselves are in [`crate::bodies`].
 
 mod check;
-mod complaint;
 mod pattern;
 
 pub use check::check;

@@ -5,7 +5,6 @@
 //! and takes a host away that is gone or no good.
 
 mod apply;
-mod departures;
 mod error;
 mod facts;
 mod foresee;

@@ -4,8 +4,6 @@
 mod chosen;
 mod external;
 mod failure;
-mod health;
-mod link;
 mod own;
 #[cfg(test)]
 mod tests;

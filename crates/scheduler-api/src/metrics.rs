@@ -1,22 +1,21 @@
 //! What is counted about requests and runs (document 22 section 9, document 60 section 11). It decides names and labels;
 //! all values of labels come from closed sets, or are bounded here.
 
-mod coverage;
-mod event_labels;
 mod runs;
 #[cfg(test)]
 mod tests;
-mod weights;
 
 use std::{sync::Arc, time::Duration};
 
 use axum::http::{Method, StatusCode};
-use berth_scheduler::{Answer, BuiltIn, Request};
-use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
-use prometheus::{HistogramVec, IntGauge};
+use berth_scheduler::{Answer, BuiltIn, Guest, Intent, Request};
+use berth_telemetry::{
+    declare_metrics,
+    metrics::{Kind, Metric, Metrics, MetricsError},
+};
+use prometheus::{HistogramVec, IntCounterVec, IntGauge};
 
 use crate::{GuestLookup, wire::PATH};
-use coverage::CoverageMetrics;
 use runs::{RunMetrics, SECONDS};
 
 /// `cortex_scheduler_api_request_duration_seconds`.
@@ -92,4 +91,40 @@ impl Drop for Inside {
     fn drop(&mut self) {
         self.0.dec();
     }
+}
+
+// What is counted about VMs and the commitments of their projects. What a commitment does for a VM is decided by the scheduler.
+
+declare_metrics! {
+    /// The counters.
+    struct CoverageMetrics {
+        placements: IntCounterVec["flavor_group", "intent", "cr_slot"], "cortex_nova_placement_total",
+            "VMs that got a host, by what the commitments of their project do for them: no_cr, slot_missed, slot_used or error.";
+        no_host: IntCounterVec["cr_slot", "flavor_group", "intent"], "cortex_nova_no_host_found_total",
+            "Requests without a host, by what the commitments of their project could do for them: no_cr, cr_exhausted, \
+           slot_exhausted, slot_blocked or error.";
+    }
+}
+
+impl CoverageMetrics {
+    /// A run that failed is not counted, nor is a VM of no flavor group.
+    fn covered(&self, request: &Request, guest: &GuestLookup, answer: &Answer) {
+        let (group, slot) = match (guest, answer.coverage) {
+            (Ok(Some(Guest { group, .. })), Some(coverage)) => (group.as_str(), coverage.as_str()),
+            (Err(_), _) if answer.decision.failed.is_none() && is_counted(request, answer) => ("unknown", "error"),
+            _ => return,
+        };
+        let intent = request.intent().map_or("Unknown", Intent::as_str);
+        if answer.hosts.is_empty() {
+            self.no_host.with_label_values(&[slot, group, intent]).inc();
+        } else {
+            self.placements.with_label_values(&[group, intent, slot]).inc();
+        }
+    }
+}
+
+/// Trials and what is not to be tracked are no placements.
+fn is_counted(request: &Request, answer: &Answer) -> bool {
+    let options = &request.options;
+    answer.hosts.is_empty() || !(options.read_only || options.skip_committed_resource_tracking)
 }

@@ -9,21 +9,26 @@ mod inner;
 mod placing;
 mod serving;
 mod settings;
-mod verdict;
 #[cfg(feature = "testing")]
 mod witness;
 
 use std::{fmt, mem, time::Duration};
 
-use berth_core::{ClusterName, HostName, Resources, SlotKey, VmId, host::Host, reservation::Reservation};
+use berth_capacity_view::{HostState, View};
+use berth_core::{
+    ClusterName, HostName, Resources, SlotKey, VmId,
+    host::Host,
+    reservation::{Reservation, ReservationKind},
+};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::{
     Answer, AnswerSettings, Call, Decision, EnqueueSlots, Explanation, Pin, Pipelines, Placed, Placement, Request,
     Scheduler, SchedulerError, Shortage, SlotRequest, Verdict, WholeRequest, engine::Scope,
 };
-pub use host_report::{Held, HostReport};
 use inner::Inner;
+
+pub use host_report::{Held, HostReport};
 pub use settings::Settings;
 
 /// The scheduler in this process.
@@ -240,10 +245,47 @@ impl Scheduler for BuiltIn {
     }
 
     fn verdict(&self, key: &SlotKey) -> Verdict {
-        verdict::verdict(&self.lock().fleet.view, key)
+        verdict(&self.lock().fleet.view, key)
     }
 
     fn waiting(&self, key: &SlotKey) -> Option<Shortage> {
         self.lock().waiting.shortage(key).cloned()
     }
+}
+
+// Whether the host that a slot names is good for it. What is done about it is for the
+// Reservation controller.
+
+fn verdict(view: &View, key: &SlotKey) -> Verdict {
+    let Some(slot) = view.reservation(key) else { return Verdict::Ok };
+    let Some(target) = &slot.target_host else { return Verdict::Ok };
+    let Some(state) = view.id(target).and_then(|id| view.state(id)) else { return Verdict::NoSuchHost };
+    let zone = &state.host().zone;
+    if !slot.zone.is_empty() && slot.zone != *zone {
+        return Verdict::WrongZone { zone: zone.clone() };
+    }
+    // Capacity that cannot be read is no reason to move anything.
+    if state.host().nonsense.is_some() || !is_intruder(view, slot) {
+        return Verdict::Ok;
+    }
+    let free = state.free();
+    let without_later = free.less(Resources::ZERO - later_intruders(view, state, key));
+    if without_later.overbooked() { Verdict::Overbooked { free } } else { Verdict::Ok }
+}
+
+/// An empty slot that is not in force yet and that was not placed by us: the only kind that is revoked at once.
+fn is_intruder(view: &View, slot: &Reservation) -> bool {
+    let in_force = slot.ready && slot.status_host == slot.target_host;
+    let empty = matches!(&slot.kind, ReservationKind::Committed(vms) if vms.is_empty());
+    empty && !in_force && !view.placed_by_us(&slot.key)
+}
+
+/// Of several intruders those with the last names go first, and only as many as must.
+fn later_intruders(view: &View, state: &HostState, key: &SlotKey) -> Resources {
+    let later = state.taken().iter().filter(|taken| taken.key > *key);
+    let intruders = later.filter(|taken| {
+        view.reservation(&taken.key)
+            .is_some_and(|slot| slot.target_host.as_ref() == Some(&state.host().name) && is_intruder(view, slot))
+    });
+    intruders.map(|taken| taken.block.block).sum()
 }

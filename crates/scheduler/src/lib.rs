@@ -19,7 +19,6 @@ mod field;
 mod fleet;
 mod intent;
 mod journal;
-mod name_set;
 mod order;
 mod params;
 mod pipeline;
@@ -40,7 +39,6 @@ mod tanh;
 #[cfg(test)]
 mod tests;
 mod trace;
-mod waiting;
 
 pub use booking::{Booking, Commitments, Guest};
 pub use built_in::{BuiltIn, Held, HostReport, Settings};

@@ -1,22 +1,26 @@
 //! `berth crds check`: stored objects that the admission rules of our kinds would refuse if they were created now (U16). The
 //! rules are those of the API servers themselves, which are asked by dry runs; what there is to do is decided in `report`.
 
-mod report;
 #[cfg(test)]
 mod tests;
 
-use berth_cluster::{Cluster, Kind, Routes, refuses, try_stored};
+use std::collections::BTreeMap;
+
+use berth_cluster::{Cluster, Fault, Kind, ReadError, Routes, Tried, refuses, try_stored};
 use berth_crds::{CommittedResource, FlavorGroupCapacity, ProjectQuota, Reservation};
+use serde::{Serialize, Serializer, ser::SerializeStruct};
 use serde_json::{Value, json};
 use tokio::runtime;
 
-use super::{looking, output};
+use super::{
+    looking,
+    output::{self, counted},
+};
 use crate::{
     args::{CrdsCheckArguments, Output},
     error::Error,
     operator::user_agent,
 };
-use report::{Checked, Report};
 
 /// Progress is told after so many objects.
 const TOLD: usize = 5000;
@@ -24,7 +28,7 @@ const TOLD: usize = 5000;
 pub(super) fn run(arguments: &CrdsCheckArguments) -> Result<(), Error> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let report = runtime.map_err(|source| Error::Runtime { source })?.block_on(check(arguments))?;
-    output::show(arguments.output, &report, report::text)?;
+    output::show(arguments.output, &report, text)?;
     match report.is_good() {
         true => Ok(()),
         false if arguments.output == Output::Json => Err(Error::Wrong("the answer is on standard output".to_owned())),
@@ -83,4 +87,144 @@ fn wrong<K: Kind>() -> Value {
         _ => json!({ "projectID": text, "domainID": text, "availabilityZone": text, "quota": { "unit": -1 } }),
     };
     json!({ "apiVersion": K::api_version(&()), "kind": K::kind(&()), "metadata": { "name": text }, "spec": spec })
+}
+
+// What the check has found, and what there is to do about it.
+
+/// What is said about all clusters.
+#[derive(Debug, Default, Serialize)]
+struct Report {
+    /// By cluster and kind.
+    checked: Vec<Checked>,
+}
+
+/// What is said about the objects of one kind in one cluster.
+#[derive(Debug)]
+struct Checked {
+    cluster: String,
+    kind: String,
+    /// The name of the kind for kubectl.
+    plural: &'static str,
+    tried: Result<Tried, ReadError>,
+    /// Whether the rules are there at all.
+    in_force: Result<bool, ReadError>,
+}
+
+/// One field of one object.
+#[derive(Debug, Serialize)]
+struct Finding<'r> {
+    kind: &'r str,
+    cluster: &'r str,
+    name: &'r str,
+    field: &'r str,
+    found: &'r str,
+    expected: &'r str,
+    advice: String,
+}
+
+impl Extend<Checked> for Report {
+    fn extend<T: IntoIterator<Item = Checked>>(&mut self, checked: T) {
+        self.checked.extend(checked);
+    }
+}
+
+impl Report {
+    /// Everything was read, and nothing was found.
+    fn is_good(&self) -> bool {
+        self.checked.iter().all(|one| {
+            one.in_force == Ok(true)
+                && one.tried.as_ref().is_ok_and(|tried| tried.refused.is_empty() && tried.untried.is_empty())
+        })
+    }
+
+    /// The last line.
+    fn summary(&self) -> String {
+        let tried = || self.checked.iter().filter_map(|one| one.tried.as_ref().ok());
+        let sum = |count: fn(&Tried) -> usize| tried().map(count).sum::<usize>();
+        let (objects, refused) = (sum(|tried| tried.objects), sum(|tried| tried.refused.len()));
+        let untried = sum(|tried| tried.untried.len());
+        let kinds = self.checked.iter().filter(|one| one.in_force != Ok(true)).count();
+        let mut text = format!("{} checked, {} would be refused", counted(objects, "object"), refused);
+        if untried > 0 {
+            text.extend([format!("; nothing is known about {}", counted(untried, "object"))]);
+        }
+        if kinds > 0 {
+            text.extend([format!("; {} could not be checked against our rules", counted(kinds, "kind"))]);
+        }
+        text
+    }
+}
+
+impl Checked {
+    fn findings(&self) -> impl Iterator<Item = Finding<'_>> {
+        let refused = self.tried.iter().flat_map(|tried| &tried.refused);
+        refused.flat_map(|one| one.faults.iter().map(|fault| self.finding(&one.name, fault)))
+    }
+
+    fn finding<'r>(&'r self, name: &'r str, Fault { field, found, expected }: &'r Fault) -> Finding<'r> {
+        let advice = self.advice(name, field);
+        Finding { kind: &self.kind, cluster: &self.cluster, name, field, found, expected, advice }
+    }
+
+    /// Old objects are served as they are: rules look at what changes.
+    fn advice(&self, name: &str, field: &str) -> String {
+        let plural = self.plural;
+        match field {
+            "metadata.name" => {
+                "leave it until it ends: a name cannot be changed, and it is served under this one".to_owned()
+            }
+            "status.conditions" => "nothing: the next write of a condition removes the others".to_owned(),
+            _ => format!("kubectl edit {plural} {name}; until then changes of its spec may be refused"),
+        }
+    }
+
+    /// What keeps the kind from being checked.
+    fn trouble(&self) -> Option<String> {
+        match (&self.tried, &self.in_force) {
+            (Err(error), _) | (_, Err(error)) => Some(error.why.clone()),
+            (Ok(_), Ok(false)) => Some(
+                "its CRD lacks our rules: install it (berth crds prints it) and check again; objects that are stored \
+                 already are served all the same"
+                    .to_owned(),
+            ),
+            (Ok(_), Ok(true)) => None,
+        }
+    }
+}
+
+impl Serialize for Checked {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let untried = self.tried.iter().flat_map(|tried| &tried.untried);
+        let untried: Vec<_> = untried.map(|one| BTreeMap::from([("name", &one.name), ("why", &one.why)])).collect();
+        let mut object = serializer.serialize_struct("Checked", 6)?;
+        object.serialize_field("cluster", &self.cluster)?;
+        object.serialize_field("kind", &self.kind)?;
+        object.serialize_field("objects", &self.tried.as_ref().map_or(0, |tried| tried.objects))?;
+        object.serialize_field("trouble", &self.trouble())?;
+        object.serialize_field("refused", &self.findings().collect::<Vec<_>>())?;
+        object.serialize_field("untried", &untried)?;
+        object.end()
+    }
+}
+
+/// One line for each field, then what could not be checked.
+fn text(report: &Report) -> String {
+    let mut text = String::new();
+    for one in &report.checked {
+        for Finding { kind, cluster, name, field, found, expected, advice } in one.findings() {
+            let found = if found.is_empty() { "nothing" } else { found };
+            let field = if field.is_empty() { "object" } else { field };
+            text.extend([format!("{kind} {cluster}/{name}\n  {field} is {found}: {expected}\n  to do: {advice}\n")]);
+        }
+        for untried in one.tried.iter().flat_map(|tried| &tried.untried) {
+            text.extend([format!("{} {}/{}\n  not checked: {}\n", one.kind, one.cluster, untried.name, untried.why)]);
+        }
+        if let Some(trouble) = one.trouble() {
+            text.extend([format!("{} objects of cluster {}\n  not checked: {trouble}\n", one.kind, one.cluster)]);
+        }
+    }
+    if report.is_good() {
+        text.extend([format!("{}.\n", report.summary())]);
+    }
+    text
 }

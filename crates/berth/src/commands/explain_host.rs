@@ -6,18 +6,22 @@ mod fits;
 mod report;
 #[cfg(test)]
 mod tests;
-mod text;
+
+use std::fmt::Write as _;
 
 use berth_core::HostName;
 use berth_scheduler::PipelineChoice;
 
 use super::{
-    looking::{self, Look},
+    amounts::Amounts,
+    looking::{self, Look, UNSEEN},
     output, similar,
+    table::{row, table},
 };
 use crate::{args::HostArguments, error::Error};
 use facts::Facts;
-use fits::Question;
+use fits::{Fit, GroupFit, Question};
+use report::{Account, Row};
 
 pub(super) fn run(arguments: &HostArguments) -> Result<(), Error> {
     let configuration = looking::configured(&arguments.clusters)?;
@@ -35,7 +39,7 @@ pub(super) fn run(arguments: &HostArguments) -> Result<(), Error> {
         Err(error) => Err(error.to_string()),
     };
     let account = report::report(&facts, &question, fits, &look.missing);
-    output::show(arguments.output, &account, text::text)
+    output::show(arguments.output, &account, text)
 }
 
 /// A host of a cluster that is missing is not known either.
@@ -51,4 +55,150 @@ fn choice(look: &Look) -> PipelineChoice {
         flavor_group_pipelines: configured.flavor_group_pipelines.clone(),
         default: configured.pipeline_default.clone().unwrap_or_default(),
     }
+}
+
+// The account of a host for people.
+
+/// Traits that keep others away are worth a line.
+const EXCLUSIVE: &str = "EXCLUSIVE";
+
+fn text(account: &Account) -> String {
+    let mut text = Look::heading(&account.missing);
+    text.push_str(&head(account));
+    text.push_str(&sums(account));
+    text.push_str(&reservations(account));
+    text.push_str(&fits(account));
+    let _ = writeln!(text, "\n{UNSEEN}");
+    text
+}
+
+fn head(account: &Account) -> String {
+    let or = |text: &str, other: &str| if text.is_empty() { other.to_owned() } else { text.to_owned() };
+    let zone = or(&account.zone, "none");
+    let kind = or(&account.hypervisor_type, "unknown hypervisor type");
+    let mut text = format!("Host {} in zone {zone}, cluster {}, {kind}", account.host, account.cluster);
+    if !account.cpu_arch.is_empty() {
+        let _ = write!(text, ", {}", account.cpu_arch);
+    }
+    text.push('\n');
+    let why = account.out_of_service_because.join("; ");
+    let service = if account.in_service { "yes".to_owned() } else { format!("NO, nothing is placed here: {why}") };
+    let _ = writeln!(text, "  In service: {service}");
+    if let Some(nonsense) = &account.nonsense {
+        let _ = writeln!(text, "  NOT OFFERED: an amount makes no sense: {nonsense}");
+    }
+    let conditions: Vec<_> = account.conditions.iter().map(|(name, status)| format!("{name} {status}")).collect();
+    let _ = writeln!(text, "  Conditions: {}", or(&conditions.join(", "), "none"));
+    let _ = writeln!(text, "  Traits: {}", traits(&account.traits));
+    if !account.allowed_projects.is_empty() {
+        let _ = writeln!(text, "  Only for projects: {}", account.allowed_projects.join(", "));
+    }
+    if !account.tenants.is_empty() {
+        let _ = writeln!(text, "  Aggregates admit only projects: {}", account.tenants.join(", "));
+    }
+    text
+}
+
+/// Those that keep others away first.
+fn traits(all: &[String]) -> String {
+    let (mut first, others): (Vec<&str>, Vec<&str>) =
+        all.iter().map(String::as_str).partition(|name| name.contains(EXCLUSIVE));
+    first.extend(others);
+    if first.is_empty() { "none".to_owned() } else { first.join(", ") }
+}
+
+fn sums(account: &Account) -> String {
+    let vms = format!("VMs: {}, running: {}", account.vms.count, account.vms.running);
+    let blocking = format!("besides the VMs in them: {}", account.reservations.len());
+    let physical = account.physical_capacity;
+    let physical = match (physical.memory, physical.cpu) {
+        (None, None) => String::new(),
+        _ => format!("physical: {}", physical.words()),
+    };
+    let line = |name: &str, amounts: Amounts, note: &str| {
+        vec![name.to_owned(), amounts.memory(), amounts.cpu(), note.to_owned()]
+    };
+    let rows = [
+        row(["", "MEMORY", "CPU", ""]),
+        line("Capacity", account.capacity, &physical),
+        line("Used by VMs", account.vms.used, &vms),
+        line("Blocked by reservations", account.blocked, &blocking),
+        line("Free", account.free, ""),
+    ];
+    let mut text = format!("\n{}", table(&rows, &[1, 2]));
+    if let Some(beyond) = account.overbooked {
+        let _ = writeln!(
+            text,
+            "  OVER-BOOKED by {}: what is on this host is more than fits, and nothing more is placed here",
+            beyond.present()
+        );
+    }
+    text
+}
+
+fn reservations(account: &Account) -> String {
+    if account.reservations.is_empty() {
+        return "\nNo reservation blocks anything here.\n".to_owned();
+    }
+    let head = ["NAME", "TYPE", "PROJECT", "GROUP", "SIZE", "BLOCKS", "VMS", "STATE"];
+    let rows: Vec<_> = [row(head)].into_iter().chain(account.reservations.iter().map(reservation)).collect();
+    let vms = "VMS: how many are here of how many are expected";
+    format!("\nReservations, the largest block first ({vms})\n{}", table(&rows, &[]))
+}
+
+fn reservation(one: &Row) -> Vec<String> {
+    let or_dash = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
+    vec![
+        one.name.clone(),
+        one.kind.trim_end_matches("Reservation").to_owned(),
+        or_dash(&one.project),
+        or_dash(&one.group),
+        one.size.words(),
+        one.blocks.words(),
+        format!("{}/{}", one.vms_confirmed, one.vms_expected),
+        state(one),
+    ]
+}
+
+fn state(one: &Row) -> String {
+    let mut parts = vec![if one.ready { "ready" } else { "not ready" }.to_owned()];
+    parts.extend(one.said.clone().filter(|_| !one.ready).map(|said| said.replace('\n', " ")));
+    parts.extend(one.moving.as_ref().map(|other| format!("moving {other}")));
+    parts.join(", ")
+}
+
+fn fits(account: &Account) -> String {
+    if let Some(why) = &account.fits_unknown {
+        return format!("\nWhat fits cannot be said: {why}\n");
+    }
+    if account.fits.is_empty() {
+        return "\nWhat fits: there is no flavor.\n".to_owned();
+    }
+    let project = match account.tried_project.as_str() {
+        "" => "of no project in particular".to_owned(),
+        project => format!("of project {project}"),
+    };
+    let mut text = format!("\nWhat fits now, as slots {project}\n");
+    for group in &account.fits {
+        text.push_str(&fits_of(group));
+    }
+    text
+}
+
+fn fits_of(group: &GroupFit) -> String {
+    let pipeline = if group.pipeline.is_empty() { String::new() } else { format!(" (pipeline {})", group.pipeline) };
+    let rows: Vec<_> = group.flavors.iter().map(fit).collect();
+    format!("  Group {}{pipeline}\n{}", group.group, table(&rows, &[2]))
+}
+
+fn fit(fit: &Fit) -> Vec<String> {
+    let slots = fit.slots.unwrap_or_default();
+    let lacks = fit.lacks.map(Amounts::present).filter(|lacks| !lacks.is_empty());
+    let remark = match (&fit.refused_by, &fit.error, lacks) {
+        (Some(refusal), ..) => format!("but refused by {} ({})", refusal.filter, refusal.short),
+        (_, Some(error), _) => format!("but the filters cannot be asked: {error}"),
+        (_, _, Some(lacks)) => format!("lacks {lacks}"),
+        _ => String::new(),
+    };
+    vec![format!("  {}", fit.flavor), fit.size.words(), slots.to_string(), remark]
 }

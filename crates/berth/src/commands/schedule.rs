@@ -2,36 +2,51 @@
 //! says in `report`, how it looks in `text`.
 
 mod report;
-mod request;
 #[cfg(test)]
 mod tests;
-mod text;
 
-use std::time::Duration;
+use std::{
+    fmt::Write as _,
+    fs::File,
+    io::{self, Read},
+    path::Path,
+    time::Duration,
+};
 
-use berth_scheduler::{Call, Explanation, Request};
+use berth_core::{
+    FlavorName,
+    flavor::{Flavor, FlavorGroup, FlavorGroups},
+};
+use berth_scheduler::{Call, Explanation, Hints, Intent, Options, Request};
+use berth_scheduler_api::wire;
+use berth_telemetry::config::ReservationController;
 
 use super::{
-    looking::{self, Look},
-    output,
+    looking::{self, Look, UNSEEN},
+    output, similar,
+    table::{row, table},
 };
-use crate::{args::ScheduleArguments, error::Error};
+use crate::{
+    args::{RequestSource, ScheduleArguments},
+    error::Error,
+};
+use report::{DryRun, Ranked, Removed};
 
 pub(super) fn run(arguments: &ScheduleArguments) -> Result<(), Error> {
     let configuration = looking::configured(&arguments.clusters)?;
     let source = &arguments.source;
     // Before anybody is asked: a body that is none needs no cluster.
-    let written = source.request.as_deref().map(|path| request::read(path, configuration.scheduler.max_body_bytes));
+    let written = source.request.as_deref().map(|path| read(path, configuration.scheduler.max_body_bytes));
     let written = written.transpose()?;
     let look = looking::look(&arguments.clusters, configuration)?;
     let request = match written {
         Some(request) => request,
-        None => request::short(source, &look)?,
+        None => short(source, &look)?,
     };
     let (answer, explanation) = ask(&look, &request)?;
     let run = report::report(&request, &answer, explanation, &look.missing);
     let shown = if arguments.all { usize::MAX } else { arguments.limit.get() };
-    output::show(arguments.output, &run, |run| text::text(run, shown, arguments.all))
+    output::show(arguments.output, &run, |run| text(run, shown, arguments.all))
 }
 
 /// The hosts that would be answered, and the reasons.
@@ -41,4 +56,177 @@ fn ask(look: &Look, request: &Request) -> Result<(Vec<berth_core::HostName>, Exp
     let answer = scheduler.answer(&call)?;
     let explanation = answer.explanation.map_or_else(|| scheduler.explain(request), Ok)?;
     Ok((answer.hosts, explanation))
+}
+
+// The account of a dry run for people.
+
+/// `shown` hosts at most, with `all` also every removed one.
+fn text(run: &DryRun, shown: usize, all: bool) -> String {
+    let mut text = Look::heading(&run.missing);
+    text.push_str(&head(run));
+    if let Some(failed) = &run.failed {
+        let _ = writeln!(text, "\nFAILED: {failed}; every host that reached this filter was removed");
+    }
+    text.push_str(&ranking(run, shown));
+    text.push_str(&removals(&run.removed, all));
+    let _ = writeln!(text, "\n{UNSEEN}");
+    text
+}
+
+fn head(run: &DryRun) -> String {
+    let wanted = &run.wanted;
+    let zone = if wanted.zone.is_empty() { "any zone" } else { &wanted.zone };
+    let project = if wanted.project.is_empty() { "no project" } else { &wanted.project };
+    let rows = [
+        row(["Pipeline", &run.pipeline]),
+        row(["Intent", run.intent.unwrap_or("none, as Nova creates a VM")]),
+        row(["Wanted", &format!("{} x {} ({})", wanted.instances, wanted.flavor, wanted.size.words())]),
+        row(["For", &format!("{zone}, {project}")]),
+    ];
+    format!("Dry run, nothing was changed\n{}", table(&rows, &[]))
+}
+
+fn ranking(run: &DryRun, shown: usize) -> String {
+    if run.ranked.is_empty() {
+        return format!("\nNo host: {}\n", run.summary);
+    }
+    let steps = steps(&run.ranked);
+    let mut head = row(["#", "HOST", "WEIGHT"]);
+    head.extend(steps.iter().map(|step| (*step).to_owned()));
+    let rows = run.ranked.iter().take(shown).enumerate().map(|(place, host)| line(place, host, &steps));
+    let rows: Vec<_> = [head].into_iter().chain(rows).collect();
+    let right: Vec<usize> = [0].into_iter().chain(2..3 + steps.len()).collect();
+    let mut text = format!("\nHosts, best first ({})\n{}", run.summary, table(&rows, &right));
+    let more = run.ranked.len().saturating_sub(shown);
+    if more > 0 {
+        let _ = writeln!(text, "  ... and {more} more (--all)");
+    }
+    if run.ranked.iter().any(|host| !host.answered) {
+        text.push_str("  Hosts marked with * would not be in the answer: see max_candidates of the request and\n");
+        text.push_str("  novaLimitHostsToRequest.\n");
+    }
+    text
+}
+
+/// The weighers, in the order of the pipeline.
+fn steps(ranked: &[Ranked]) -> Vec<&'static str> {
+    let mut steps = Vec::new();
+    for added in ranked.iter().flat_map(|host| &host.weighers) {
+        if !steps.contains(&added.step) {
+            steps.push(added.step);
+        }
+    }
+    steps
+}
+
+fn line(place: usize, host: &Ranked, steps: &[&str]) -> Vec<String> {
+    let mark = if host.answered { "" } else { "*" };
+    let tier = if host.first_tier { " (holds its fail-over slot)" } else { "" };
+    let mut cells = vec![(place + 1).to_string(), format!("{}{mark}{tier}", host.host), format!("{:.4}", host.weight)];
+    for step in steps {
+        let added = host.weighers.iter().find(|added| added.step == *step);
+        cells.push(added.map_or("-".to_owned(), |added| signed(added.added)));
+    }
+    cells
+}
+
+/// Nothing is never negative.
+fn signed(number: f64) -> String {
+    let text = format!("{number:+.4}");
+    if text == "-0.0000" { "+0.0000".to_owned() } else { text }
+}
+
+fn removals(removed: &[Removed], all: bool) -> String {
+    if removed.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nRemoved, by filter\n".to_owned();
+    for filter in removed {
+        let _ = writeln!(text, "  {:>5}  {} ({})", filter.count, filter.filter, filter.short);
+        for host in filter.hosts.iter().filter(|_| all) {
+            let _ = writeln!(text, "         {host}");
+        }
+    }
+    if !all {
+        text.push_str("  (--all names them)\n");
+    }
+    text
+}
+
+// The request of a dry run: the body of a request to the API, or a flavor with what goes with it. Whatever it asks, the
+// run changes nothing and explains itself.
+
+/// Ties are decided by a hash of this name.
+const INSTANCE: &str = "dry-run";
+
+/// Reads a body of at most so many bytes from a file, or from standard input.
+fn read(path: &Path, most: usize) -> Result<Request, Error> {
+    let shown = path.display().to_string();
+    let bytes = match shown.as_str() {
+        "-" => bounded(io::stdin().lock(), most),
+        _ => File::open(path).and_then(|file| bounded(file, most)),
+    };
+    let body = bytes.map_err(|source| Error::Unread { path: shown.clone(), source })?;
+    let body = body.ok_or(Error::TooLarge { path: shown, most })?;
+    Ok(dry(wire::decode(&body)?.request))
+}
+
+/// `None` when there is more.
+fn bounded(source: impl Read, most: usize) -> io::Result<Option<Vec<u8>>> {
+    let mut body = Vec::new();
+    let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
+    source.take(limit).read_to_end(&mut body)?;
+    Ok((body.len() <= most).then_some(body))
+}
+
+/// The same request as a run that changes nothing.
+fn dry(request: Request) -> Request {
+    let asked = request.options;
+    let options = Options {
+        assume_empty_hosts: asked.assume_empty_hosts,
+        lock_reservations: asked.lock_reservations,
+        ignored_reservation_types: asked.ignored_reservation_types,
+        max_candidates: asked.max_candidates,
+        explain: true,
+        ..Options::read_only()
+    };
+    Request { options, ..request }
+}
+
+/// The request that the short form stands for.
+fn short(source: &RequestSource, look: &Look) -> Result<Request, Error> {
+    let known = look.flavor_groups()?;
+    let name = FlavorName::from(source.flavor.as_deref().unwrap_or_default());
+    let group = known.groups.group_of(&name);
+    let Some((group, flavor)) = group.and_then(|group| Some((group, group.flavor(&name)?))) else {
+        return Err(unknown(&name, &known.groups));
+    };
+    Ok(shortened(source, group, flavor, &look.configuration.reservation_controller))
+}
+
+fn unknown(name: &FlavorName, groups: &FlavorGroups) -> Error {
+    let names = groups.iter().flat_map(|group| &group.flavors).map(|flavor| flavor.name.as_str());
+    Error::Unknown { what: "flavor", name: name.to_string(), hint: similar::hint(name.as_str(), names) }
+}
+
+/// Slots are placed as the controller of slots does it, VMs as Nova asks.
+fn shortened(
+    source: &RequestSource,
+    group: &FlavorGroup,
+    flavor: &Flavor,
+    configured: &ReservationController,
+) -> Request {
+    let intent =
+        source.intent.as_deref().and_then(|name| Intent::ALL.into_iter().find(|intent| intent.as_str() == name));
+    let is_slot = intent == Some(Intent::ReserveForCommittedResource);
+    let usual = configured.pipeline(group.name.as_str()).filter(|_| is_slot);
+    let request = Request {
+        project: source.project.as_deref().unwrap_or_default().into(),
+        zone: source.zone.as_deref().unwrap_or_default().into(),
+        hints: intent.map(Hints::for_intent).unwrap_or_default(),
+        pipeline: source.pipeline.as_deref().or(usual).unwrap_or_default().to_owned(),
+        options: Options { lock_reservations: is_slot, ..Options::default() },
+        ..Request::new(INSTANCE, flavor.clone())
+    };
+    dry(request)
 }

@@ -165,3 +165,26 @@ async fn the_slots_of_a_zone_are_counted_once_a_second_however_many_ask() {
     }
     assert_eq!(counted, 3);
 }
+
+fn at(value: &str) -> Confirmation {
+    confirmation(Some(value), "2026-03-01T12:00:00Z".parse().unwrap())
+}
+
+#[test]
+fn d14_a_confirmation_is_a_time_at_most_a_day_ahead() {
+    assert_eq!(confirmation(None, Timestamp::UNIX_EPOCH), Confirmation::None);
+    assert_eq!(at("2026-03-01T12:00:01Z"), Confirmation::Given);
+    assert_eq!(at(" 2026-03-02T14:00:00+02:00 "), Confirmation::Given, "exactly a day");
+    assert_eq!(at("2026-03-01T12:00:00Z"), Confirmation::None, "it is over");
+    assert_eq!(at("2020-01-01T00:00:00Z"), Confirmation::None);
+}
+
+#[test]
+fn d14_what_is_no_time_or_too_far_ahead_is_refused_with_a_way_out() {
+    let refused = |text: &str| Confirmation::Refused(text.to_owned());
+    let example = "give one like 2026-03-01T13:00:00Z";
+    assert_eq!(at("yes"), refused(&format!("\"yes\" is not a time; {example}")));
+    assert_eq!(at(""), refused(&format!("\"\" is not a time; {example}")));
+    let far = "2026-03-02T12:00:01Z";
+    assert_eq!(at(far), refused(&format!("{far} is more than 24 hours ahead; {example}")));
+}

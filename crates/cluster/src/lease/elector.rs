@@ -3,6 +3,7 @@
 
 use std::{future::Future, sync::Arc};
 
+use berth_telemetry::clock::Clock;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, api::PostParams};
 use tokio::{
@@ -10,11 +11,7 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
-
-mod trouble;
-
-use berth_telemetry::clock::Clock;
+use tracing::{debug, info, warn};
 
 use super::{
     Leadership,
@@ -28,7 +25,6 @@ use crate::{
     deadlines::WRITE_DEADLINE,
     write::{self, Failure},
 };
-use trouble::Trouble;
 
 /// Who takes part in an election, and over which Lease.
 pub struct Candidate {
@@ -247,6 +243,34 @@ impl Election {
             return Err(Failure::Error(WriteError::Unknown { call, message }));
         };
         answer.map_err(|error| Failure::of(&call, &error))
+    }
+}
+
+// Says once what is in the way of the election, and once that it is over. It decides nothing.
+
+/// What was said last.
+#[derive(Default)]
+struct Trouble {
+    said: Option<String>,
+}
+
+impl Trouble {
+    pub fn met(&mut self, error: &WriteError) {
+        if matches!(error, WriteError::Conflict { .. } | WriteError::AlreadyExists { .. }) {
+            debug!(%error, "another process was quicker");
+            return;
+        }
+        let text = error.to_string();
+        if self.said.as_ref() != Some(&text) {
+            warn!(error = text, "the election of a leader does not get through; it goes on trying");
+            self.said = Some(text);
+        }
+    }
+
+    pub fn over(&mut self) {
+        if self.said.take().is_some() {
+            info!("the election of a leader gets through again");
+        }
     }
 }
 

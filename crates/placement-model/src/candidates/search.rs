@@ -1,11 +1,17 @@
 //! Goes through anchors and collects requests, each once, up to a number. It decides in which order they are generated (the
 //! strategy of document 51 section 12.4) and when it was enough.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, VecDeque},
+};
 
-use super::{anchors::anchors, plan::Plan, walk::Walk};
+use fastrand::Rng;
+
+use super::{plan::Plan, walk::Walk};
 use crate::{
-    model::{Slot, Tree},
+    ProviderId,
+    model::{Number, Slot, Tree},
     question::GenerationOptions,
 };
 
@@ -123,5 +129,107 @@ impl<'m> Requests<'m> {
         }
         self.chosen.extend(walk.chosen());
         self.count += 1;
+    }
+}
+
+// The anchors at which requests are looked for, in their order. It decides which part of a question
+// leaves the fewest of them; all that it leaves out cannot have a request.
+
+/// Trees whose roots can be anchors. Lazy where the order allows it, because a limit often needs only the first.
+pub fn anchors<'m>(plan: &Plan<'m>, shuffle: Option<u64>) -> Box<dyn Iterator<Item = &'m Tree> + 'm> {
+    let trees = plan.model.trees();
+    let few = fewest(plan).map(|slots| roots(plan, &slots));
+    let ordered: Box<dyn Iterator<Item = &'m Tree> + 'm> = match few {
+        Some(few) => Box::new(few.into_iter().filter_map(|root| trees.get(&root))),
+        None => Box::new(trees.values()),
+    };
+    match shuffle {
+        Some(seed) => Box::new(Shuffled { rest: ordered.collect(), random: Rng::with_seed(seed) }),
+        None => ordered,
+    }
+}
+
+/// Providers, in lists that the model or somebody else has.
+type Lists<'m> = Vec<Cow<'m, [Slot]>>;
+
+/// The shortest list of providers of which every request must have one, if it is much shorter than all.
+fn fewest(plan: &Plan<'_>) -> Option<Vec<Slot>> {
+    let (mut best, mut bound) = (None, plan.model.trees().len() / 4);
+    for lists in necessary(plan) {
+        if let Some(cost) = cost(plan, &lists, bound) {
+            bound = cost;
+            best = Some(lists);
+        }
+    }
+    best.map(|lists| lists.concat())
+}
+
+/// Providers of which every request must have one: of each class, of each set of traits or aggregates, of each tree.
+fn necessary<'m>(plan: &Plan<'m>) -> Vec<Lists<'m>> {
+    let model = plan.model;
+    let of_class = |class: Number| vec![Cow::Borrowed(model.class_register().holders(class))];
+    let of_traits = |set: &Vec<Number>| -> Lists<'m> {
+        set.iter().map(|number| Cow::Borrowed(model.trait_register().holders(*number))).collect()
+    };
+    let of_aggregates = |set: &Vec<Number>| -> Lists<'m> {
+        set.iter().map(|number| Cow::Borrowed(model.aggregate_register().holders(*number))).collect()
+    };
+    let of_tree = |tree: &Tree| vec![Cow::Owned(tree.members.iter().map(|member| member.1).collect())];
+    let mut all: Vec<Lists<'m>> = plan.required_of_root().iter().map(of_traits).collect();
+    for group in &plan.groups {
+        all.extend(group.resources.iter().map(|resource| of_class(resource.0)));
+        all.extend(group.required.iter().map(of_traits));
+        all.extend(group.member_of.iter().map(of_aggregates));
+        all.extend(group.tree.and_then(|root| model.trees().get(&root)).map(of_tree));
+    }
+    all
+}
+
+/// How many providers must be looked at to find the anchors of these; `None`: at least `bound`.
+fn cost(plan: &Plan<'_>, lists: &Lists<'_>, bound: usize) -> Option<usize> {
+    let mut cost: usize = lists.iter().map(|list| list.len()).sum();
+    if cost >= bound {
+        return None;
+    }
+    for record in lists.iter().flat_map(|list| list.iter()).filter_map(|slot| plan.model.record(*slot)) {
+        if record.shares {
+            let register = plan.model.aggregate_register();
+            cost += record.aggregates.iter().map(|aggregate| register.holders(*aggregate).len()).sum::<usize>();
+        }
+    }
+    (cost < bound).then_some(cost)
+}
+
+/// Their roots and, of sharing ones, their anchors, in the order of creation.
+fn roots(plan: &Plan<'_>, slots: &[Slot]) -> Vec<ProviderId> {
+    let mut roots = Vec::with_capacity(slots.len());
+    for record in slots.iter().filter_map(|slot| plan.model.record(*slot)) {
+        roots.push(record.root);
+        if record.shares {
+            let register = plan.model.aggregate_register();
+            let near = record.aggregates.iter().flat_map(|aggregate| register.holders(*aggregate));
+            roots.extend(near.filter_map(|slot| Some(plan.model.record(*slot)?.root)));
+        }
+    }
+    roots.sort_unstable();
+    roots.dedup();
+    roots
+}
+
+/// Draws one after the other.
+struct Shuffled<'m> {
+    rest: Vec<&'m Tree>,
+    random: Rng,
+}
+
+impl<'m> Iterator for Shuffled<'m> {
+    type Item = &'m Tree;
+
+    fn next(&mut self) -> Option<&'m Tree> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let place = self.random.usize(..self.rest.len());
+        Some(self.rest.swap_remove(place))
     }
 }

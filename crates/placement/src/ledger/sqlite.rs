@@ -6,12 +6,12 @@ mod backup;
 mod contents;
 mod file;
 mod load;
-mod questions;
-mod readers;
 mod rows;
 mod writer;
 
 use std::{
+    collections::BTreeMap,
+    path::PathBuf,
     sync::{
         Arc,
         mpsc::{SyncSender, TrySendError, sync_channel},
@@ -19,28 +19,30 @@ use std::{
     time::Duration,
 };
 
-use berth_placement_model::{Command, Key, Model};
+use berth_placement_model::{ClassName, Command, Key, Model};
 use berth_telemetry::clock::Clock;
 use futures::{
     FutureExt as _,
     future::{BoxFuture, ready},
 };
-use rusqlite::Connection;
+use parking_lot::Mutex;
+use rusqlite::{Connection, OptionalExtension as _, Result, params};
 use tokio::{
     runtime::Handle,
-    sync::oneshot,
+    sync::{Semaphore, oneshot},
     time::{Instant, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    ConsumerRecord, Ledger, LedgerError, LedgerMetrics, Operated, ProviderAllocations, Trouble, Usage, UsageQuestion,
-    Written, check, shelf::Shelf,
+    ConsumerRecord, KindFilter, Ledger, LedgerError, LedgerMetrics, Operated, ProviderAllocations, Trouble, Usage,
+    UsageQuestion, Written, check, shelf::Shelf, times::timestamp,
 };
+use rows::Names;
+use writer::{Job, Write, Writer, unavailable};
+
 pub use backup::backup;
 pub use file::Place;
-use readers::Readers;
-use writer::{Job, Write, Writer};
 
 /// Writes that wait; more are told to come back.
 const WAITING: usize = 4096;
@@ -224,7 +226,7 @@ impl Ledger for SqliteLedger {
 
     fn consumer<'a>(&'a self, key: &'a Key, until: Instant) -> BoxFuture<'a, Result<Option<ConsumerRecord>, Trouble>> {
         let key = key.clone();
-        self.ask(move |connection| questions::consumer(connection, &key), until).boxed()
+        self.ask(move |connection| consumer(connection, &key), until).boxed()
     }
 
     fn consumers_at<'a>(
@@ -233,10 +235,151 @@ impl Ledger for SqliteLedger {
         until: Instant,
     ) -> BoxFuture<'a, Result<Option<ProviderAllocations>, Trouble>> {
         let key = provider.clone();
-        self.ask(move |connection| questions::consumers_at(connection, &key), until).boxed()
+        self.ask(move |connection| consumers_at(connection, &key), until).boxed()
     }
 
     fn usages(&self, question: UsageQuestion, until: Instant) -> BoxFuture<'_, Result<Vec<Usage>, Trouble>> {
-        self.ask(move |connection| questions::usages(connection, &question), until).boxed()
+        self.ask(move |connection| usages(connection, &question), until).boxed()
     }
+}
+
+// Connections that only read. It decides how many questions are asked at the same time; each is asked in one transaction,
+// on a thread that may block.
+
+/// Questions at the same time; more wait.
+const MOST: usize = 4;
+
+struct Readers {
+    path: PathBuf,
+    permits: Arc<Semaphore>,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Readers {
+    pub fn new(path: PathBuf) -> Self {
+        Self { path, permits: Arc::new(Semaphore::new(MOST)), idle: Mutex::default() }
+    }
+
+    /// Asks one question.
+    pub async fn ask<T: Send + 'static>(
+        self: &Arc<Self>,
+        question: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, Trouble> {
+        let closed = || Trouble::Unavailable("the process ends".to_owned());
+        let permit = self.permits.clone().acquire_owned().await.map_err(|_| closed())?;
+        let readers = self.clone();
+        // The permit goes along: a question whose asker has gone still uses a connection.
+        let asked = tokio::task::spawn_blocking(move || {
+            let answer = readers.ask_now(question);
+            drop(permit);
+            answer
+        });
+        asked.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    /// A connection of its own whose transaction has begun, and does not end before the connection.
+    pub fn begun(&self) -> rusqlite::Result<Connection> {
+        let connection = file::reader_of(&self.path)?;
+        connection.execute_batch("BEGIN; SELECT version FROM schema")?;
+        Ok(connection)
+    }
+
+    fn ask_now<T>(&self, question: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Trouble> {
+        let mut connection = self.connection()?;
+        let begun = connection.transaction().map_err(|error| unavailable(&error))?;
+        let answer = question(&begun).map_err(|error| unavailable(&error))?;
+        drop(begun);
+        self.idle.lock().push(connection);
+        Ok(answer)
+    }
+
+    fn connection(&self) -> Result<Connection, Trouble> {
+        let idle = self.idle.lock().pop();
+        idle.map_or_else(|| file::reader(&self.path).map_err(|error| Trouble::Unavailable(error.to_string())), Ok)
+    }
+}
+
+// What is read by SQL and not from the model: consumers and usages. Each question is asked in one transaction by the caller,
+// so an answer is of one state.
+
+/// A consumer with what it has.
+fn consumer(connection: &Connection, key: &Key) -> Result<Option<ConsumerRecord>> {
+    const ALLOCATIONS: &str = "SELECT p.uuid, p.generation, a.class, a.used, a.created_at \
+         FROM allocations a JOIN providers p ON p.id = a.provider WHERE a.consumer = ?1 ORDER BY p.id";
+    const CONSUMER: &str = "SELECT generation, project, user, kind FROM consumers WHERE uuid = ?1";
+    let mut statement = connection.prepare_cached(CONSUMER)?;
+    let found = statement.query_row([key.as_str()], |row| {
+        Ok(ConsumerRecord {
+            generation: row.get(0)?,
+            project: row.get(1)?,
+            user: row.get(2)?,
+            kind: row.get(3)?,
+            allocations: Vec::new(),
+            modified: timestamp(0),
+        })
+    });
+    let Some(mut record) = found.optional()? else { return Ok(None) };
+    let mut names = Names::default();
+    let mut statement = connection.prepare_cached(ALLOCATIONS)?;
+    let mut rows = statement.query([key.as_str()])?;
+    while let Some(row) = rows.next()? {
+        let (provider, class) = (rows::key(row, 0)?, names.class(row.get_ref(2)?.as_str()?));
+        record.modified = record.modified.max(timestamp(row.get(4)?));
+        let amount = rows::amount(row, 3)?;
+        match record.allocations.last_mut().filter(|(last, ..)| *last == provider) {
+            Some((_, _, amounts)) => drop(amounts.insert(class, amount)),
+            None => record.allocations.push((provider, row.get(1)?, BTreeMap::from([(class, amount)]))),
+        }
+    }
+    Ok(Some(record))
+}
+
+/// Who has allocations at a provider.
+fn consumers_at(connection: &Connection, provider: &Key) -> Result<Option<ProviderAllocations>> {
+    const ALLOCATIONS: &str = "SELECT a.consumer, c.generation, a.class, a.used, a.created_at \
+         FROM allocations a JOIN consumers c ON c.uuid = a.consumer WHERE a.provider = ?1";
+    let mut statement = connection.prepare_cached("SELECT id, generation FROM providers WHERE uuid = ?1")?;
+    let found = statement.query_row([provider.as_str()], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)));
+    let Some((id, generation)) = found.optional()? else { return Ok(None) };
+    let mut names = Names::default();
+    let mut all = ProviderAllocations { generation, consumers: BTreeMap::new(), modified: None };
+    let mut statement = connection.prepare_cached(ALLOCATIONS)?;
+    let mut rows = statement.query([id])?;
+    while let Some(row) = rows.next()? {
+        let generation = row.get(1)?;
+        let (_, amounts) = all.consumers.entry(rows::key(row, 0)?).or_insert((generation, BTreeMap::new()));
+        amounts.insert(names.class(row.get_ref(2)?.as_str()?), rows::amount(row, 3)?);
+        all.modified = all.modified.max(Some(timestamp(row.get(4)?)));
+    }
+    Ok(Some(all))
+}
+
+/// Sums by type.
+fn usages(connection: &Connection, question: &UsageQuestion) -> Result<Vec<Usage>> {
+    const WHO: &str = "project = ?1 AND (?2 IS NULL OR user = ?2) AND (?3 OR kind IS ?4)";
+    let (any, kind) = match &question.kind {
+        None => (true, None),
+        Some(KindFilter::Unset) => (false, None),
+        Some(KindFilter::Is(kind)) => (false, Some(kind)),
+    };
+    let values = params![question.project, question.user, any, kind];
+    let mut found: BTreeMap<Option<String>, Usage> = BTreeMap::new();
+    let mut statement =
+        connection.prepare_cached(&format!("SELECT kind, count(*) FROM consumers WHERE {WHO} GROUP BY kind"))?;
+    let mut rows = statement.query(values)?;
+    while let Some(row) = rows.next()? {
+        let (kind, consumers): (Option<String>, _) = (row.get(0)?, rows::amount(row, 1)?);
+        found.insert(kind.clone(), Usage { kind, consumers, resources: BTreeMap::new() });
+    }
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT c.kind, a.class, sum(a.used) FROM consumers c JOIN allocations a ON a.consumer = c.uuid \
+         WHERE {WHO} GROUP BY c.kind, a.class"
+    ))?;
+    let mut rows = statement.query(values)?;
+    while let Some(row) = rows.next()? {
+        let usage = found.get_mut(&row.get::<_, Option<String>>(0)?);
+        let (class, amount) = (ClassName::new(row.get_ref(1)?.as_str()?), rows::amount(row, 2)?);
+        usage.map(|usage| usage.resources.insert(class, amount));
+    }
+    Ok(found.into_values().collect())
 }

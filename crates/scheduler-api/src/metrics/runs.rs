@@ -1,15 +1,19 @@
 //! What is counted about one run: its hosts, its time, its steps (document 60 section 11).
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
+use berth_core::HostName;
 use berth_scheduler::{Answer, BuiltIn, Scheduler as _, StepEvent, StepTrace};
 use berth_telemetry::{
     declare_metrics,
     metrics::{Kind, Metric, Metrics, MetricsError},
 };
+use parking_lot::Mutex;
 use prometheus::{HistogramVec, IntCounterVec};
-
-use super::{event_labels::EventLabels, weights::Weights};
 
 /// `cortex_filter_weigher_pipeline_step_weight_modification`.
 const STEP_WEIGHTS: Metric = Metric {
@@ -114,4 +118,139 @@ pub(super) fn exponential(first: f64, last: f64, buckets: u8) -> Vec<f64> {
 fn origins() -> Vec<f64> {
     let (ones, tens, fifties) = (0..10_u16, (10..50).step_by(10), (50..=300).step_by(50));
     ones.chain(tens).chain(fifties).map(f64::from).collect()
+}
+
+// The labels of step events. It decides which of an event's labels are kept, and bounds those whose values come from
+// objects that anybody may have written.
+
+/// Types of hypervisors that are told apart.
+const MOST_TYPES: usize = 32;
+const LONGEST: usize = 64;
+
+/// The types that have been seen. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct EventLabels {
+    types: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl EventLabels {
+    /// The values of `intent` and `hypervisor_type`; empty where the event has no such label. Other labels are dropped.
+    pub(super) fn of(&self, event: &StepEvent) -> (String, String) {
+        match &event.label {
+            Some(("intent", value)) => (value.clone(), String::new()),
+            Some(("hypervisor_type", value)) => (String::new(), self.bounded(value)),
+            _ => (String::new(), String::new()),
+        }
+    }
+
+    fn bounded(&self, value: &str) -> String {
+        let mut types = self.types.lock();
+        let fits = || value.len() <= LONGEST && types.len() < MOST_TYPES;
+        if types.contains(value) {
+            return value.to_owned();
+        }
+        if !fits() {
+            return "other".to_owned();
+        }
+        types.insert(value.to_owned());
+        value.to_owned()
+    }
+}
+
+// The running sums of what weighers gave each host. Thousands of numbers for each run: they are added up in a table of
+// our own, and become series only when somebody looks.
+
+/// The table.
+#[derive(Debug, Default)]
+pub(super) struct Weights {
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    /// The place of each host in the columns.
+    places: HashMap<HostName, usize>,
+    /// One column for each weigher of each pipeline; a host without a number has none yet.
+    columns: BTreeMap<String, BTreeMap<&'static str, Vec<Option<f64>>>>,
+}
+
+impl Weights {
+    /// Adds what the weighers of a run said about hosts that exist.
+    pub(super) fn add(&self, pipeline: &str, steps: &[StepTrace], exists: impl Fn(&HostName) -> bool) {
+        let mut table = self.table.lock();
+        let mut last: Option<(&StepTrace, Vec<Option<usize>>)> = None;
+        for step in steps.iter().filter(|step| !step.activations.is_empty()) {
+            // Mostly all weighers of a run see the same hosts in the same order: they are looked up once.
+            let places = match last.take() {
+                Some((before, places)) if same_hosts(before, step) => places,
+                _ => step.activations.iter().map(|(host, _)| table.place(host, &exists)).collect(),
+            };
+            table.add(pipeline, step, &places);
+            last = Some((step, places));
+        }
+    }
+
+    /// All sums with their labels. Hosts that exist no more are forgotten.
+    pub(super) fn series(&self, exists: impl Fn(&HostName) -> bool) -> Vec<(Vec<String>, f64)> {
+        let mut table = self.table.lock();
+        if !table.places.keys().all(&exists) {
+            table.forget(exists);
+        }
+        table.series()
+    }
+}
+
+fn same_hosts(one: &StepTrace, other: &StepTrace) -> bool {
+    one.activations.iter().map(|(host, _)| host).eq(other.activations.iter().map(|(host, _)| host))
+}
+
+impl Table {
+    /// The place of a host; one that is new gets a place if it exists.
+    fn place(&mut self, host: &HostName, exists: impl Fn(&HostName) -> bool) -> Option<usize> {
+        if let Some(place) = self.places.get(host) {
+            return Some(*place);
+        }
+        let place = self.places.len();
+        exists(host).then(|| {
+            self.places.insert(host.clone(), place);
+            place
+        })
+    }
+
+    fn add(&mut self, pipeline: &str, step: &StepTrace, places: &[Option<usize>]) {
+        let length = self.places.len();
+        if !self.columns.contains_key(pipeline) {
+            self.columns.insert(pipeline.to_owned(), BTreeMap::new());
+        }
+        let Some(columns) = self.columns.get_mut(pipeline) else { return };
+        let column = columns.entry(step.step).or_default();
+        column.resize(length.max(column.len()), None);
+        for ((_, activation), place) in step.activations.iter().zip(places) {
+            if let Some(sum) = place.and_then(|place| column.get_mut(place)) {
+                *sum = Some(sum.unwrap_or(0.0) + activation);
+            }
+        }
+    }
+
+    fn forget(&mut self, exists: impl Fn(&HostName) -> bool) {
+        let mut left: Vec<(HostName, usize)> = self.places.drain().filter(|(host, _)| exists(host)).collect();
+        left.sort_by_key(|(_, place)| *place);
+        for column in self.columns.values_mut().flat_map(BTreeMap::values_mut) {
+            *column = left.iter().map(|(_, place)| column.get(*place).copied().flatten()).collect();
+        }
+        self.places = left.into_iter().enumerate().map(|(place, (host, _))| (host, place)).collect();
+    }
+
+    fn series(&self) -> Vec<(Vec<String>, f64)> {
+        let mut series = Vec::new();
+        for (pipeline, columns) in &self.columns {
+            for (step, column) in columns {
+                let sum = |place: usize| column.get(place).copied().flatten();
+                let labels = |host: &HostName| vec![pipeline.clone(), host.to_string(), (*step).to_owned()];
+                let hosts = self.places.iter();
+                series.extend(hosts.filter_map(|(host, place)| Some((labels(host), sum(*place)?))));
+            }
+        }
+        series
+    }
 }

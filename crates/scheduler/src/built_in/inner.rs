@@ -1,18 +1,20 @@
 //! What the lock protects, and the events that change it. Placing is in `placing`, answering requests from
 //! outside in `answering`, giving out freed room in `serving`.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use berth_capacity_view::Overlay;
 use berth_core::{HostName, SlotKey, host::Host, reservation::Reservation};
 
 use super::settings::Settings;
 use crate::{
-    Decision, Explanation, Request, SchedulerError, Stopwatch,
+    Decision, Explanation, Rank, Request, SchedulerError, Shortage, SlotRequest, Stopwatch,
     engine::{self, Scope},
     explain,
     fleet::Fleet,
-    waiting::WaitingList,
 };
 
 #[derive(Debug)]
@@ -122,5 +124,46 @@ impl Inner {
     pub(super) fn explain(&self, overlay: &Overlay<'_>, request: &Request) -> Result<Explanation, SchedulerError> {
         let pipeline = self.settings.pipelines.get(request.pipeline_name()?)?;
         explain::explain(&pipeline, request, (&self.fleet, overlay), self.settings.tie_break)
+    }
+}
+
+// The waiting list: slots without a host, oldest commitment first. It remembers why the last try failed;
+// whether freed room fits is tried by its owner.
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WaitingList {
+    slots: BTreeMap<(Rank, SlotKey), (Arc<SlotRequest>, Shortage)>,
+    ranks: BTreeMap<SlotKey, Rank>,
+}
+
+impl WaitingList {
+    /// Enters a slot, or refreshes its request and counts.
+    pub(crate) fn enter(&mut self, slot: &SlotRequest, shortage: Shortage) {
+        self.leave(&slot.key);
+        self.ranks.insert(slot.key.clone(), slot.rank.clone());
+        self.slots.insert((slot.rank.clone(), slot.key.clone()), (Arc::new(slot.clone()), shortage));
+    }
+
+    pub(crate) fn leave(&mut self, key: &SlotKey) {
+        if let Some(rank) = self.ranks.remove(key) {
+            self.slots.remove(&(rank, key.clone()));
+        }
+    }
+
+    pub(crate) fn has(&self, key: &SlotKey) -> bool {
+        self.ranks.contains_key(key)
+    }
+
+    pub(crate) fn shortage(&self, key: &SlotKey) -> Option<&Shortage> {
+        let rank = self.ranks.get(key)?;
+        self.slots.get(&(rank.clone(), key.clone())).map(|(_, shortage)| shortage)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &(Arc<SlotRequest>, Shortage)> {
+        self.slots.values()
     }
 }

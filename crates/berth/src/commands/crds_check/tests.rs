@@ -46,7 +46,7 @@ fn everything() -> Report {
 fn what_is_found_is_told_with_what_to_do() {
     let report = everything();
     assert!(!report.is_good());
-    assert_snapshot!(report::text(&report), @r#"
+    assert_snapshot!(text(&report), @r#"
     CommittedResource home/old-1
       metadata.name is "old-1": metadata.name must be commitment-uuid-1
       to do: leave it until it ends: a name cannot be changed, and it is served under this one
@@ -82,5 +82,5 @@ fn programs_get_the_same() {
 fn nothing_to_complain_of_is_one_line() {
     let good = report([checked("Reservation", "reservations", Tried { objects: 1, ..Tried::default() })]);
     assert!(good.is_good());
-    assert_eq!(report::text(&good), "1 object checked, 0 would be refused.\n");
+    assert_eq!(text(&good), "1 object checked, 0 would be refused.\n");
 }

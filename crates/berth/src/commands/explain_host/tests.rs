@@ -14,7 +14,7 @@ use super::{
     facts::Facts,
     fits::Question,
     report::{Account, report},
-    text::text,
+    text,
 };
 use crate::commands::looking::Missing;
 

@@ -5,7 +5,7 @@ use berth_testkit::seeds::{OTHER_ZONE, host, in_zone, patient, slot_name};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::{explain, report::Account, text::text};
+use super::{explain, report::Account, text};
 use crate::commands::scene::{Scene, UUID};
 
 async fn told(scene: &Scene) -> Account {

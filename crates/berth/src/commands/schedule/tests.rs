@@ -12,8 +12,7 @@ use serde_json::json;
 
 use super::{
     report::{DryRun, report},
-    request::shortened,
-    text::text,
+    shortened, text,
 };
 use crate::args::RequestSource;
 
