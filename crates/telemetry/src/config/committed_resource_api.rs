@@ -10,7 +10,6 @@ use super::{
 
 settings! {
     /// Settings of the LIQUID API.
-    #[expect(clippy::struct_excessive_bools, reason = "four independent switches, as in the file")]
     pub struct CommittedResourceApi = read(s) check {
         /// Answer change-commitments; off: 503.
         enable_change_commitments: bool = flag("enableChangeCommitments", true),

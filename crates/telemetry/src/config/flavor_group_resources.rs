@@ -15,7 +15,6 @@ const EVERY_OTHER: &str = "*";
 settings! {
     /// What a resource of a group offers.
     #[derive(Copy, Default)]
-    #[expect(clippy::struct_excessive_bools, reason = "four independent switches, as in the file")]
     pub struct Offer = read(s) {
         /// Accept commitments for this resource.
         handles_commitments: bool = flag("handlesCommitments", false),

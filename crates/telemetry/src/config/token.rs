@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn it_is_never_shown() {
-        assert_eq!(format!("{:?}", Some(token("s3cret"))), r#"Some(Token(SecretBox<str>([REDACTED])))"#);
+        assert_eq!(format!("{:?}", Some(token("s3cret"))), "Some(Token(SecretBox<str>([REDACTED])))");
     }
 
     #[test]
