@@ -1,6 +1,7 @@
 //! Why there are no figures, one line each.
 
-use std::{io, path::PathBuf};
+use std::io;
+use std::path::PathBuf;
 
 use thiserror::Error;
 

@@ -4,21 +4,18 @@ use std::fmt::Debug;
 
 use berth_crds::{CommittedResource, Knowledge, Reservation, conditions, names};
 use futures::{StreamExt, TryStreamExt, stream};
-use kube::{
-    Api, Client, Resource, ResourceExt,
-    api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
-    core::{ApiResource, ClusterResourceScope},
-};
-use serde::{Serialize, de::DeserializeOwned};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::{ApiResource, ClusterResourceScope};
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::time::{Duration, Instant, sleep};
 
-use crate::{
-    cloud::{self, Pattern},
-    error::Error,
-    operator::Operator,
-    plane::Plane,
-};
+use crate::cloud::{self, Pattern};
+use crate::error::Error;
+use crate::operator::Operator;
+use crate::plane::Plane;
 
 /// Requests that are under way at the same time.
 const AT_ONCE: usize = 48;

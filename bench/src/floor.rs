@@ -7,7 +7,9 @@ pub mod one;
 pub mod scene;
 pub mod watching;
 
-use crate::{error::Error, size::Size, table::Row};
+use crate::error::Error;
+use crate::size::Size;
+use crate::table::Row;
 
 /// Rows a and b.
 pub async fn measure(size: Size) -> Result<Vec<Row>, Error> {

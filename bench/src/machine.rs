@@ -1,6 +1,7 @@
 //! What the figures were measured on, in one line.
 
-use std::{fs, thread::available_parallelism};
+use std::fs;
+use std::thread::available_parallelism;
 
 /// Cores, processor, memory and kernel of this machine, as far as Linux tells.
 pub fn machine() -> String {

@@ -27,7 +27,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{error::Error, size::Size, table::Row};
+use crate::error::Error;
+use crate::size::Size;
+use crate::table::Row;
 
 /// The sizes of a start that are compared when none is given.
 const SIZES: [usize; 2] = [5_000, 50_000];

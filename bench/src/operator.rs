@@ -1,23 +1,17 @@
 //! The operator as a process, and what its listeners say.
 
-use std::{
-    env, fs,
-    net::{Ipv4Addr, SocketAddr, TcpListener},
-    time::Duration,
-};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::time::Duration;
+use std::{env, fs};
 
 use berth_control_plane::Daemon;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-    time::{Instant, sleep},
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep};
 
-use crate::{
-    error::Error,
-    plane::Plane,
-    proc::{self, Usage},
-};
+use crate::error::Error;
+use crate::plane::Plane;
+use crate::proc::{self, Usage};
 
 /// Far more than anything here takes.
 const WITHIN: Duration = Duration::from_secs(600);

@@ -65,10 +65,8 @@ pub fn per(count: u64, of: usize) -> f64 {
 mod tests {
     use std::cell::RefCell;
 
-    use super::{
-        Side::{Floor, Operator},
-        *,
-    };
+    use super::Side::{Floor, Operator};
+    use super::*;
 
     fn close(actual: f64, expected: f64) {
         assert!((actual - expected).abs() < 1e-9, "{actual} is not {expected}");

@@ -20,24 +20,18 @@ mod servers;
 mod statements;
 mod still;
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use self::cloud::{Cloud, Shape};
+use self::ours::Ours;
+use self::questions::Question;
+use self::scene::{Scene, limited};
 pub use self::servers::Store;
-use self::{
-    cloud::{Cloud, Shape},
-    ours::Ours,
-    questions::Question,
-    scene::{Scene, limited},
-};
-use crate::{
-    error::Error,
-    pairs::{self, ratio},
-    size::Size,
-    table::{Goal, Row},
-};
+use crate::error::Error;
+use crate::pairs::{self, ratio};
+use crate::size::Size;
+use crate::table::{Goal, Row};
 
 /// Who is on every second host from the start.
 const RESIDENTS: u64 = 2;

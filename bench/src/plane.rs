@@ -1,26 +1,20 @@
 //! A control plane as an operator finds it: our CRDs, the rights of `config/rbac`, and its service account. It says what
 //! API server and etcd have used and what was asked of them; what objects there are is decided by whoever fills it.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use berth_cluster::Cluster;
 use berth_control_plane::ControlPlane;
 use berth_crds::generate;
-use kube::{
-    Client, Config,
-    config::{KubeConfigOptions, Kubeconfig},
-};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use crate::{
-    error::Error,
-    proc::{self, Usage},
-    requests::Requests,
-};
+use crate::error::Error;
+use crate::proc::{self, Usage};
+use crate::requests::Requests;
 
 /// As `config/rbac` names them.
 const NAMESPACE: &str = "berth-system";

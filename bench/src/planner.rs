@@ -3,17 +3,16 @@
 
 mod scene;
 
-use std::{hint::black_box, time::Instant};
+use std::hint::black_box;
+use std::time::Instant;
 
 use berth_committed_resource::{Facts, Limits, plan};
 use berth_core::planner::{self, SlotPlan};
 use jiff::Timestamp;
 
-use crate::{
-    error::Error,
-    table::{Goal, Row},
-    times::Times,
-};
+use crate::error::Error;
+use crate::table::{Goal, Row};
+use crate::times::Times;
 use scene::{Scene, world};
 
 const SMALL: usize = 1_000;

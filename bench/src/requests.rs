@@ -2,7 +2,8 @@
 //! request that may change an object, whoever sent it and whatever came of it. Leases are apart, as they are renewed whether or not
 //! anything happens.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
+use std::fmt;
 
 const METRIC: &str = "apiserver_request_total{";
 const WRITES: [&str; 6] = ["POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"];

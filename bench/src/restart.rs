@@ -7,18 +7,16 @@ mod moments;
 use berth_crds::names;
 use jiff::Timestamp;
 
-use crate::{
-    cloud,
-    error::Error,
-    fill::{Counts, create, fill},
-    floor::watching::Watching,
-    operator::Operator,
-    pairs::{median, per},
-    plane::Plane,
-    requests::Requests,
-    size::Size,
-    table::{Goal, Row, WRITES_PER_COMMITMENT, WRITES_PER_SLOT},
-};
+use crate::cloud;
+use crate::error::Error;
+use crate::fill::{Counts, create, fill};
+use crate::floor::watching::Watching;
+use crate::operator::Operator;
+use crate::pairs::{median, per};
+use crate::plane::Plane;
+use crate::requests::Requests;
+use crate::size::Size;
+use crate::table::{Goal, Row, WRITES_PER_COMMITMENT, WRITES_PER_SLOT};
 use moments::{first_slot, lease_taken};
 
 const ELECT: &[&str] = &["--leader-elect"];

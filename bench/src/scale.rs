@@ -6,12 +6,10 @@ mod served;
 
 use std::time::Duration;
 
-use crate::{
-    error::Error,
-    pairs::median,
-    size::Size,
-    table::{Goal, Row, WRITES_PER_COMMITMENT, WRITES_PER_SLOT},
-};
+use crate::error::Error;
+use crate::pairs::median;
+use crate::size::Size;
+use crate::table::{Goal, Row, WRITES_PER_COMMITMENT, WRITES_PER_SLOT};
 use served::Served;
 
 /// How many times the smallest figure per slot the largest one may be.

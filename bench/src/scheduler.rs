@@ -9,7 +9,9 @@ mod nova;
 mod reference;
 mod socket;
 
-use crate::{error::Error, size::Size, table::Row};
+use crate::error::Error;
+use crate::size::Size;
+use crate::table::Row;
 
 /// Measures and prints everything, or in short the decisions of one process alone.
 pub async fn measure(size: Size) -> Result<Row, Error> {

@@ -4,13 +4,11 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use crate::{
-    error::Error,
-    figures::Row,
-    fill::{Counts, fill},
-    operator::Operator,
-    plane::Plane,
-};
+use crate::error::Error;
+use crate::figures::Row;
+use crate::fill::{Counts, fill};
+use crate::operator::Operator;
+use crate::plane::Plane;
 
 /// In this time nothing happens but what is done every few seconds, such as the check of the laws.
 const IDLE: Duration = Duration::from_secs(30);

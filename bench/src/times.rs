@@ -1,6 +1,7 @@
 //! How long many equal things took, as lines for people.
 
-use std::{fmt, time::Duration};
+use std::fmt;
+use std::time::Duration;
 
 /// Durations of one kind.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,7 @@
 //! The content of the Knowledge object: flavor groups are read from it, and slots planned with them.
 #![no_main]
 
-#[path = "../trials/flavor_groups.rs"]
+#[path = "../../crates/crds/tests/trials/flavor_groups.rs"]
 mod trial;
 
 libfuzzer_sys::fuzz_target!(|raw: &[u8]| trial::flavor_groups(raw));

@@ -4,9 +4,9 @@
 
 #[path = "../../crates/placement/tests/api/in_memory.rs"]
 mod in_memory;
-#[path = "../trials/placement_body.rs"]
+#[path = "../../crates/placement/tests/trials/placement_body.rs"]
 mod trial;
-#[path = "../trials/placement_world.rs"]
+#[path = "../../crates/placement/tests/trials/placement_world.rs"]
 mod world;
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| drop(trial::body(input)));

@@ -1,7 +1,7 @@
 //! Quantities: read from a text, rounded, written again.
 #![no_main]
 
-#[path = "../trials/quantity.rs"]
+#[path = "../../crates/core/tests/trials/quantity.rs"]
 mod trial;
 
 libfuzzer_sys::fuzz_target!(|text: &[u8]| trial::quantity(text));

@@ -1,7 +1,7 @@
 //! Requests to the scheduler API: read, decided over a few hosts, answered.
 #![no_main]
 
-#[path = "../trials/request.rs"]
+#[path = "../../crates/scheduler-api/tests/trials/request.rs"]
 mod trial;
 
 libfuzzer_sys::fuzz_target!(|body: &[u8]| trial::request(body));

@@ -3,15 +3,15 @@
 
 use berth_crds::{CommittedResource, Reservation};
 use futures::future::try_join_all;
-use kube::{
-    Api, Client, ResourceExt,
-    api::{Patch, PatchParams, PostParams},
-};
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, Client, ResourceExt};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use crate::{cloud::Pattern, error::Error, plane::Plane};
+use crate::cloud::Pattern;
+use crate::error::Error;
+use crate::plane::Plane;
 
 /// Requests that are under way at the same time.
 const AT_ONCE: usize = 32;

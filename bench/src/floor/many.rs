@@ -6,23 +6,19 @@ use berth_crds::CommittedResource;
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::time::Instant;
 
-use super::{
-    bare::Bare,
-    scene::{learned, with_hosts},
-    watching::Watching,
-};
-use crate::{
-    cloud::{self, Pattern},
-    error::Error,
-    fill::create,
-    operator::Operator,
-    pairs::{self, Pair, Side, alternate, median, per},
-    plane::Plane,
-    proc::Usage,
-    requests::Requests,
-    size::Size,
-    table::{Goal, Row, WRITES_PER_COMMITMENT, WRITES_PER_SLOT},
-};
+use super::bare::Bare;
+use super::scene::{learned, with_hosts};
+use super::watching::Watching;
+use crate::cloud::{self, Pattern};
+use crate::error::Error;
+use crate::fill::create;
+use crate::operator::Operator;
+use crate::pairs::{self, Pair, Side, alternate, median, per};
+use crate::plane::Plane;
+use crate::proc::Usage;
+use crate::requests::Requests;
+use crate::size::Size;
+use crate::table::{Goal, Row, WRITES_PER_COMMITMENT, WRITES_PER_SLOT};
 
 /// Commitments that are created at the same time.
 const AT_ONCE: usize = 32;

@@ -1,26 +1,23 @@
 //! Row b: one commitment at a time, while nothing else is to be done. The floor takes the steps that depend on each other:
 //! it sees the commitment in a watch, claims it, creates the slots, writes the status of each, then that of the commitment.
 
-use std::{convert::Infallible, time::Duration};
+use std::convert::Infallible;
+use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::{
-    bare::Bare,
-    scene::{learned, with_hosts},
-    watching::Watching,
-};
-use crate::{
-    cloud::{self, Pattern},
-    error::Error,
-    fill::create,
-    operator::Operator,
-    pairs::{self, Pair, Side, alternate, median},
-    plane::Plane,
-    size::Size,
-    table::{Goal, Row},
-    times::Times,
-};
+use super::bare::Bare;
+use super::scene::{learned, with_hosts};
+use super::watching::Watching;
+use crate::cloud::{self, Pattern};
+use crate::error::Error;
+use crate::fill::create;
+use crate::operator::Operator;
+use crate::pairs::{self, Pair, Side, alternate, median};
+use crate::plane::Plane;
+use crate::size::Size;
+use crate::table::{Goal, Row};
+use crate::times::Times;
 
 const SLOTS: usize = 4;
 const HOSTS: usize = 120;

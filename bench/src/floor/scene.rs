@@ -1,11 +1,9 @@
 //! What operator and floor find, and what the floor has to write.
 
-use crate::{
-    cloud::{self, Pattern},
-    error::Error,
-    fill::{all, create, flavor_groups, pattern},
-    plane::Plane,
-};
+use crate::cloud::{self, Pattern};
+use crate::error::Error;
+use crate::fill::{all, create, flavor_groups, pattern};
+use crate::plane::Plane;
 
 /// What the operator makes of a commitment of so many slots.
 pub async fn learned(slots: usize) -> Result<Pattern, Error> {

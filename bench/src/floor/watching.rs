@@ -1,13 +1,13 @@
 //! What people see of commitments: when they are ready.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 use berth_crds::{CommittedResource, conditions};
-use futures::{StreamExt, stream::BoxStream};
-use kube::{
-    Api, Client, ResourceExt,
-    runtime::watcher::{self, Event, watcher},
-};
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Client, ResourceExt};
 use tokio::time::timeout;
 
 use crate::error::Error;

@@ -5,11 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{
-    error::Error,
-    http::Client,
-    questions::{FLAVORS, LIMIT, Question, flavor},
-};
+use super::error::Error;
+use super::http::Client;
+use super::questions::{FLAVORS, LIMIT, Question, flavor};
 
 /// Candidates with how often each is named, and the summaries.
 #[derive(Clone, Debug, Default, PartialEq)]

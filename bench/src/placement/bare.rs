@@ -3,15 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::{Connection as _, Executor as _, PgConnection, Row as _, postgres::PgRow};
+use sqlx::postgres::PgRow;
+use sqlx::{Connection as _, Executor as _, PgConnection, Row as _};
 use tokio::runtime::{Builder, Runtime};
 
-use super::{
-    bodies::{CONSUMER_TYPE, USER},
-    cloud::Claim,
-    error::Error,
-    statements::Statements,
-};
+use super::bodies::{CONSUMER_TYPE, USER};
+use super::cloud::Claim;
+use super::error::Error;
+use super::statements::Statements;
 
 /// What became of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,20 +1,16 @@
 //! How fast claims are acknowledged, by eight writers at once; and writers at a given pace, for whoever measures what they
 //! cost others.
 
-use std::{
-    net::SocketAddr,
-    sync::atomic::{AtomicBool, Ordering},
-    thread,
-    time::{Duration, Instant},
-};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use super::{
-    bare::Became,
-    cloud::Cloud,
-    error::Error,
-    guests::{Guests, check},
-    load::joined,
-};
+use super::bare::Became;
+use super::cloud::Cloud;
+use super::error::Error;
+use super::guests::{Guests, check};
+use super::load::joined;
 use crate::times::Times;
 
 /// At once.

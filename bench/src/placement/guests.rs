@@ -1,22 +1,18 @@
 //! Whoever comes and goes while something is measured: claims of drawn flavors on drawn hosts. Each is counted as soon as it
 //! is acknowledged, so that the ledger can be asked whether it has all of them and no other.
 
-use std::{
-    net::SocketAddr,
-    sync::atomic::{AtomicU64, Ordering},
-    time::{Duration, Instant},
-};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{
-    bare::{Bare, Became},
-    bodies,
-    cloud::{Claim, Cloud, Of, drawn, key},
-    error::Error,
-    http::Client,
-    questions::flavor,
-};
+use super::bare::{Bare, Became};
+use super::bodies;
+use super::cloud::{Claim, Cloud, Of, drawn, key};
+use super::error::Error;
+use super::http::Client;
+use super::questions::flavor;
 
 /// A refusal of this kind is repeated: somebody else was faster.
 const LOST_RACE: &[u8] = b"placement.concurrent_update";

@@ -1,12 +1,10 @@
 //! A client that takes little of the processor that the server needs: one blocking connection, kept as long as the server
 //! keeps it. What a request means and whether its answer is good is left to others.
 
-use std::{
-    fmt::Write as _,
-    io::{self, ErrorKind, Read as _, Write as _},
-    net::{SocketAddr, TcpStream},
-    time::Duration,
-};
+use std::fmt::Write as _;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
 use super::error::Error;
 
@@ -198,7 +196,8 @@ fn fill(stream: &mut TcpStream, answer: &mut Vec<u8>) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::{net::TcpListener, thread};
+    use std::net::TcpListener;
+    use std::thread;
 
     use super::*;
 

@@ -1,17 +1,13 @@
 //! Fills an empty server with a cloud, over HTTP, as whoever reports hosts would.
 
-use std::{
-    net::SocketAddr,
-    sync::atomic::{AtomicU64, Ordering},
-    thread,
-};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
-use super::{
-    bodies,
-    cloud::{CUSTOM_TRAITS, Cloud, Provider},
-    error::Error,
-    http::Client,
-};
+use super::bodies;
+use super::cloud::{CUSTOM_TRAITS, Cloud, Provider};
+use super::error::Error;
+use super::http::Client;
 
 const CONNECTIONS: usize = 8;
 /// The project of those that are there from the start.

@@ -1,27 +1,23 @@
 //! Our server with a cloud, and everything that is measured on it without Placement. It decides what is measured beside what;
 //! what has to be reached is left to the goals.
 
-use std::{net::SocketAddr, path::Path, time::Duration};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
 
 use tokio::task::block_in_place;
 
-use super::{
-    claiming::{self, Claimed},
-    cloud::Cloud,
-    error::Error,
-    guests::Guests,
-    http::Client,
-    load, pgbench,
-    questions::{Question, flavor},
-    reading,
-    servers::{DATABASE, Served, Store, ours},
-    still,
-};
-use crate::{
-    pairs::{Pair, Side, alternate},
-    size::Size,
-    times::Times,
-};
+use super::claiming::{self, Claimed};
+use super::cloud::Cloud;
+use super::error::Error;
+use super::guests::Guests;
+use super::http::Client;
+use super::questions::{Question, flavor};
+use super::servers::{DATABASE, Served, Store, ours};
+use super::{load, pgbench, reading, still};
+use crate::pairs::{Pair, Side, alternate};
+use crate::size::Size;
+use crate::times::Times;
 
 /// The server, and what it holds.
 pub struct Ours {

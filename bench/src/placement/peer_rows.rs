@@ -1,14 +1,14 @@
 //! A large cloud as rows of Placement's own tables: over HTTP it would take Placement the better part of an hour to store it.
 //! A small cloud is stored over HTTP before, so that traits, project, user and consumer type are there.
 
-use std::{collections::BTreeMap, fmt::Write as _, fs};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
 
 use berth_postgres::Postgres;
 
-use super::{
-    cloud::{AGGREGATES, Claim, Cloud, Of, Provider, key},
-    error::Error,
-};
+use super::cloud::{AGGREGATES, Claim, Cloud, Of, Provider, key};
+use super::error::Error;
 
 const DATABASE: &str = "placement";
 const NOW: &str = "2026-01-01 00:00:00";

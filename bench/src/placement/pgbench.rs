@@ -2,15 +2,14 @@
 //! decides how a claim is said to a program that knows no arrays: its parameters are made by the server, of a host and of a
 //! number, and of what the transaction itself has read. Every claim takes one of each.
 
-use std::{fs, time::Duration};
+use std::fs;
+use std::time::Duration;
 
 use berth_postgres::Postgres;
 
-use super::{
-    bodies::{CONSUMER_TYPE, USER},
-    error::Error,
-    statements::Statements,
-};
+use super::bodies::{CONSUMER_TYPE, USER};
+use super::error::Error;
+use super::statements::Statements;
 
 /// Whose the consumers are.
 pub const PROJECT: &str = "pgbench";

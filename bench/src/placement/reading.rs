@@ -2,21 +2,17 @@
 //! and an earlier one goes. Over eight connections at once: with somebody who comes and goes beside them. Every query has the
 //! amounts of another flavor.
 
-use std::{
-    net::SocketAddr,
-    thread,
-    time::{Duration, Instant},
-};
+use std::net::SocketAddr;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use super::{
-    claiming,
-    cloud::{Cloud, drawn},
-    error::Error,
-    guests::Guests,
-    http::Client,
-    load::joined,
-    questions::{Question, flavor},
-};
+use super::claiming;
+use super::cloud::{Cloud, drawn};
+use super::error::Error;
+use super::guests::Guests;
+use super::http::Client;
+use super::load::joined;
+use super::questions::{Question, flavor};
 use crate::times::Times;
 
 const CONNECTIONS: u64 = 8;

@@ -5,23 +5,17 @@ use std::path::Path;
 
 use tokio::task::block_in_place;
 
-use super::{
-    answers,
-    claiming::{self, Claimed},
-    cloud::Cloud,
-    error::Error,
-    http::Client,
-    load,
-    ours::{Ours, time},
-    peer_rows,
-    questions::{LIMIT, Question},
-    reading::{self, Read},
-    servers::{Served, Store, peer},
-};
-use crate::{
-    pairs::{Pair, Side, alternate},
-    size::Size,
-};
+use super::claiming::{self, Claimed};
+use super::cloud::Cloud;
+use super::error::Error;
+use super::http::Client;
+use super::ours::{Ours, time};
+use super::questions::{LIMIT, Question};
+use super::reading::{self, Read};
+use super::servers::{Served, Store, peer};
+use super::{answers, load, peer_rows};
+use crate::pairs::{Pair, Side, alternate};
+use crate::size::Size;
 
 /// Hosts that are stored over HTTP, so that Placement knows traits, project, user and consumer type.
 const FEW: u64 = 10;

@@ -1,13 +1,11 @@
 //! The two servers that are compared: `berth placement`, and Placement itself under uWSGI with PostgreSQL. It decides how
 //! each is set up; both store durably.
 
-use std::{
-    fs,
-    net::{Ipv4Addr, SocketAddr, TcpListener},
-    path::{Path, PathBuf},
-    thread::available_parallelism,
-    time::{Duration, Instant},
-};
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
 
 use berth_control_plane::Daemon;
 use berth_placement_gabbi::Toolbox;
@@ -16,7 +14,8 @@ use clap::ValueEnum;
 use tempfile::TempDir;
 use tokio::time::sleep;
 
-use super::{error::Error, http::Client};
+use super::error::Error;
+use super::http::Client;
 use crate::proc::{self, Usage};
 
 const PEER_REQUIREMENTS: &str = include_str!("peer-requirements.txt");

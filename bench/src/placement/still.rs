@@ -1,11 +1,9 @@
 //! A server that always gives the same bytes, after one question to the database what is new if there is one that others may
 //! write to: what nobody can be faster than.
 
-use std::{
-    io::{Read as _, Write as _},
-    net::{SocketAddr, TcpListener, TcpStream},
-    thread,
-};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
 
 use sqlx::{Connection as _, Executor as _, PgConnection};
 use tokio::runtime::{Builder, Runtime};

@@ -1,26 +1,25 @@
 //! A commitment with its slots, as a look reads them: in force on hosts, every second one with a VM, in the order of their
 //! names. What is measured on it is in `planner`.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use berth_cluster::testing::whole;
 use berth_committed_resource::{Capacity, Facts, Holding, Ready, Site, Taken};
-use berth_core::{
-    ClusterName, commitment::Spec, flavor::FlavorGroups, host::ConditionStatus, planner::World, slot::Slot,
-};
-use berth_crds::{
-    Reservation, Time,
-    conditions::{
-        self, Status,
-        commitment::{Message, Reason},
-    },
-    facts,
-    reservation::Allocation,
-    testing,
-};
+use berth_core::ClusterName;
+use berth_core::commitment::Spec;
+use berth_core::flavor::FlavorGroups;
+use berth_core::host::ConditionStatus;
+use berth_core::planner::World;
+use berth_core::slot::Slot;
+use berth_crds::conditions::commitment::{Message, Reason};
+use berth_crds::conditions::{self, Status};
+use berth_crds::reservation::Allocation;
+use berth_crds::{Reservation, Time, facts, testing};
 use jiff::Timestamp;
 
-use crate::{cloud, error::Error};
+use crate::cloud;
+use crate::error::Error;
 
 const UUID: &str = "bench-plan";
 const PER_HOST: u64 = 20;

@@ -4,14 +4,12 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::{
-    error::Error,
-    operator::Operator,
-    plane::Plane,
-    proc::Usage,
-    requests::Requests,
-    table::{Goal, Row},
-};
+use crate::error::Error;
+use crate::operator::Operator;
+use crate::plane::Plane;
+use crate::proc::Usage;
+use crate::requests::Requests;
+use crate::table::{Goal, Row};
 
 /// Percent of a core at rest.
 const REST_PERCENT: f64 = 2.0;

@@ -3,23 +3,20 @@
 use std::fmt;
 
 use berth_crds::{CommittedResource, names};
-use kube::{
-    Api,
-    api::{DeleteParams, ListParams},
-};
+use kube::Api;
+use kube::api::{DeleteParams, ListParams};
 use tokio::time::{Duration, Instant, sleep};
 
-use crate::{
-    cloud,
-    error::Error,
-    fill::{all, create},
-    floor::{scene::with_hosts, watching::Watching},
-    operator::Operator,
-    pairs::per,
-    plane::Plane,
-    proc::Usage,
-    requests::Requests,
-};
+use crate::cloud;
+use crate::error::Error;
+use crate::fill::{all, create};
+use crate::floor::scene::with_hosts;
+use crate::floor::watching::Watching;
+use crate::operator::Operator;
+use crate::pairs::per;
+use crate::plane::Plane;
+use crate::proc::Usage;
+use crate::requests::Requests;
 
 const ELECT: &[&str] = &["--leader-elect"];
 const SLOTS_EACH: usize = 10;

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use berth_core::{
-    Bytes, ClusterName, Cores, HostName, ProjectId, Resources, SlotKey, Zone,
-    flavor::Flavor,
-    host::{Aggregate, Capabilities, ConditionStatus, Host},
-    reservation::{Reservation, ReservationKind},
-};
+use berth_core::flavor::Flavor;
+use berth_core::host::{Aggregate, Capabilities, ConditionStatus, Host};
+use berth_core::reservation::{Reservation, ReservationKind};
+use berth_core::{Bytes, ClusterName, Cores, HostName, ProjectId, Resources, SlotKey, Zone};
 use berth_scheduler::{BuiltIn, Options, Rank, Request, Settings, SlotRequest};
 use fastrand::Rng;
 

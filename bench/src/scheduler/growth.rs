@@ -2,10 +2,8 @@
 
 use fastrand::Rng;
 
-use super::{
-    cloud::{self, PER_HOST},
-    in_process::Story,
-};
+use super::cloud::{self, PER_HOST};
+use super::in_process::Story;
 use crate::error::Error;
 
 const SIZES: [usize; 3] = [200, 2_000, 20_000];

@@ -1,40 +1,32 @@
 //! Requests of Nova, from the bytes of the body to the bytes of the answer: first each part by itself, then all of them
 //! behind the router, then over a socket. It names what takes the time.
 
-use std::{
-    collections::BTreeMap,
-    hint::black_box,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use axum::{
-    Router,
-    body::{Body, Bytes, to_bytes},
-    http::{HeaderMap, Request as HttpRequest},
-    response::Response,
-};
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::{HeaderMap, Request as HttpRequest};
+use axum::response::Response;
 use berth_core::HostName;
 use berth_scheduler::{Answer, AnswerSettings, BuiltIn, Call, Request, Settings, Stopwatch};
-use berth_scheduler_api::{
-    Backend, GuestLookup, Outcome, Role,
-    history::decided,
-    metrics::ApiMetrics,
-    server::{Api, ApiLimits, Forwarder, PATH, Surroundings, router},
-    wire,
-};
+use berth_scheduler_api::history::decided;
+use berth_scheduler_api::metrics::ApiMetrics;
+use berth_scheduler_api::server::{Api, ApiLimits, Forwarder, PATH, Surroundings, router};
+use berth_scheduler_api::{Backend, GuestLookup, Outcome, Role, wire};
 use berth_telemetry::metrics::Metrics;
 use fastrand::Rng;
 use futures::future::{BoxFuture, pending};
 use serde_json::Value;
 use tower::ServiceExt as _;
 
-use super::{
-    cloud::{self, HOSTS},
-    nova,
-    socket::Listening,
-};
-use crate::{error::Error, times::Times};
+use super::cloud::{self, HOSTS};
+use super::nova;
+use super::socket::Listening;
+use crate::error::Error;
+use crate::times::Times;
 
 /// Hosts in the body.
 const LISTED: [usize; 3] = [1, 200, HOSTS];

@@ -1,26 +1,22 @@
 //! Decisions in one process on one core: slots that come and go, whole commitments, VMs, changes of single objects, and
 //! the way of the reference for comparison.
 
-use std::{
-    collections::VecDeque,
-    hint::black_box,
-    time::{Duration, Instant},
-};
+use std::collections::VecDeque;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
 
-use berth_core::{SlotKey, host::Host, reservation::Reservation};
+use berth_core::SlotKey;
+use berth_core::host::Host;
+use berth_core::reservation::Reservation;
 use berth_scheduler::{BuiltIn, Placed, Scheduler, WholeRequest};
 use fastrand::Rng;
 
-use super::{
-    cloud::{self, HOSTS, PER_HOST},
-    reference::Cache,
-};
-use crate::{
-    error::Error,
-    proc,
-    table::{Goal, Row},
-    times::Times,
-};
+use super::cloud::{self, HOSTS, PER_HOST};
+use super::reference::Cache;
+use crate::error::Error;
+use crate::proc;
+use crate::table::{Goal, Row};
+use crate::times::Times;
 
 const WARM_UP: u64 = 2_000;
 const WHOLE: u64 = 10;

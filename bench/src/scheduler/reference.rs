@@ -4,11 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_core::{
-    HostName, Resources, SlotKey, block,
-    host::{ConditionStatus, Host},
-    reservation::Reservation,
-};
+use berth_core::host::{ConditionStatus, Host};
+use berth_core::reservation::Reservation;
+use berth_core::{HostName, Resources, SlotKey, block};
 use berth_scheduler::SlotRequest;
 
 /// What a watch cache holds.

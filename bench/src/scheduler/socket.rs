@@ -1,26 +1,24 @@
 //! The endpoint on a real socket: a server that has one thread, so that its processor time can be told from that of its
 //! callers, and callers that keep their connections.
 
-use std::{
-    io,
-    net::SocketAddr,
-    sync::{Arc, mpsc},
-    thread::{self, JoinHandle},
-    time::Instant,
-};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use axum::Router;
 use berth_http::Server;
 use berth_scheduler_api::server::PATH;
 use futures::future::try_join_all;
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
-    runtime,
-};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime;
 use tokio_util::sync::CancellationToken;
 
-use crate::{error::Error, proc, times::Times};
+use crate::error::Error;
+use crate::proc;
+use crate::times::Times;
 
 /// A server that listens.
 pub struct Listening {

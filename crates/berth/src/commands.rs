@@ -26,11 +26,9 @@ mod table;
 mod times;
 mod vms;
 
-use crate::{
-    args::{Arguments, Command, CrdsCommand, Explain},
-    error::Error,
-    operator,
-};
+use crate::args::{Arguments, Command, CrdsCommand, Explain};
+use crate::error::Error;
+use crate::operator;
 
 /// Does what the arguments say.
 pub fn run(arguments: Arguments) -> Result<(), Error> {

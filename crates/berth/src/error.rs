@@ -1,6 +1,9 @@
 //! Why the process cannot start or go on, one clear line each.
 
-use std::{borrow::Cow, io, path::PathBuf, process::ExitCode};
+use std::borrow::Cow;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 use berth_cluster::{ConnectError, FlavorGroupsError, Preflight, ReadError, RouteError, chain};
 use berth_http::HttpError;

@@ -2,22 +2,16 @@
 //! in a container whose file system is read-only, and the kernel says who asks. It decides who may ask, and how long and
 //! how much; which levels there are is decided by telemetry.
 
-use std::{
-    io,
-    os::{
-        linux::net::SocketAddrExt,
-        unix::net::{self, SocketAddr},
-    },
-    time::Duration,
-};
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{self, SocketAddr};
+use std::time::Duration;
 
 use berth_cluster::chain;
 use berth_telemetry::verbosity::Verbosity;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::{UnixListener, UnixStream},
-    time::timeout,
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 

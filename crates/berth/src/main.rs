@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use berth::{args::Arguments, commands};
+use berth::args::Arguments;
+use berth::commands;
 
 fn main() -> ExitCode {
     match commands::run(Arguments::from_environment()) {

@@ -8,34 +8,34 @@ mod home;
 mod leading;
 mod parts;
 
-use std::{cell::OnceCell, convert::Infallible, sync::Arc, time::Duration};
+use std::cell::OnceCell;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{
     Cluster, Clusters, Events, Fitness, Manager, Need, Queue, Routes, Scope, StoreSet as _, Stores, Work, needs,
     watch_fitness,
 };
 use berth_core::ClusterName;
-use berth_http::{Address, Component, Readiness, Server, health, metrics::router as metrics_router};
+use berth_http::metrics::router as metrics_router;
+use berth_http::{Address, Component, Readiness, Server, health};
 use berth_scheduler::{AnswerSettings, Settings, TieBreak};
-use berth_telemetry::{
-    clock::SystemClock,
-    config::{self, Configuration, Controller, Files},
-    ids::FreshIds,
-    logs::{self, Wanted},
-    metrics::Metrics,
-    shutdown,
-    verbosity::Verbosity,
-};
+use berth_telemetry::clock::SystemClock;
+use berth_telemetry::config::{self, Configuration, Controller, Files};
+use berth_telemetry::ids::FreshIds;
+use berth_telemetry::logs::{self, Wanted};
+use berth_telemetry::metrics::Metrics;
+use berth_telemetry::shutdown;
+use berth_telemetry::verbosity::Verbosity;
 use tokio::time::{Instant, interval};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use crate::{
-    args::{LogArguments, OperatorArguments},
-    assembly::{Controllers, Environment, Memory, MemorySettings, OperatorMetrics, counted_pipelines, rights},
-    error::Error,
-    log_level, watchdog,
-};
+use crate::args::{LogArguments, OperatorArguments};
+use crate::assembly::{Controllers, Environment, Memory, MemorySettings, OperatorMetrics, counted_pipelines, rights};
+use crate::error::Error;
+use crate::{log_level, watchdog};
 use apis::Announced;
 use leading::{Leading, TAKE_OVER, hostname};
 use parts::Parts;

@@ -1,15 +1,14 @@
 //! Watches the laws of `berth-laws` while the process leads: what is broken is counted and logged once, when it begins
 //! and when it is over. Which violations count is decided in `standing`; what is done about them is for people.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{Kind, Partial, Store, StoreSet as _, Stores};
 use berth_core::ClusterName;
 use berth_laws::{Frozen, Law, Outside, Overdue, Snapshot, Violation, always, at_rest};
-use berth_telemetry::{
-    config::Configuration,
-    metrics::{Kind as MetricKind, Metric, Metrics, MetricsError},
-};
+use berth_telemetry::config::Configuration;
+use berth_telemetry::metrics::{Kind as MetricKind, Metric, Metrics, MetricsError};
 use prometheus::IntCounterVec;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;

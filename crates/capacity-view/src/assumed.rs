@@ -3,10 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use berth_core::{
-    GroupName, HostName, ProjectId, Resources, SlotKey, Zone,
-    reservation::{Reservation, ReservationKind},
-};
+use berth_core::reservation::{Reservation, ReservationKind};
+use berth_core::{GroupName, HostName, ProjectId, Resources, SlotKey, Zone};
 
 /// Room that a decision has given to a slot and that no object shows yet.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,12 +2,12 @@
 //! per instance, a VM or a slot by its name. When a claim ends because of what is seen is decided here; what it takes on
 //! its host in [`crate::outlook`].
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use berth_core::{HostName, Resources, SlotKey, VmId, host::Host, reservation::Reservation};
+use berth_core::host::Host;
+use berth_core::reservation::Reservation;
+use berth_core::{HostName, Resources, SlotKey, VmId};
 
 /// Room that an answer has given to an instance.
 ///

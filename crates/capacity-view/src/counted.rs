@@ -3,9 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_core::{HostName, SlotKey, VmId, reservation::Reservation};
+use berth_core::reservation::Reservation;
+use berth_core::{HostName, SlotKey, VmId};
 
-use crate::{Assumed, Claim, HostState, claim::Claims, index::Index};
+use crate::claim::Claims;
+use crate::index::Index;
+use crate::{Assumed, Claim, HostState};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Known {

@@ -4,12 +4,10 @@
 
 use std::sync::Arc;
 
-use berth_core::{
-    Resources, SlotKey,
-    block::{self, Block},
-    host::{Amounts, Host},
-    reservation::Reservation,
-};
+use berth_core::block::{self, Block};
+use berth_core::host::{Amounts, Host};
+use berth_core::reservation::Reservation;
+use berth_core::{Resources, SlotKey};
 
 use crate::{Claim, Class, ClassSet, outlook};
 

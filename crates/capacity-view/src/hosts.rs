@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use berth_core::HostName;
 
-use crate::{HostId, HostState, columns::Columns};
+use crate::columns::Columns;
+use crate::{HostId, HostState};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hosts {

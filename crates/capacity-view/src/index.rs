@@ -4,10 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_core::{
-    ClusterName, GroupName, HostName, ProjectId, SlotKey, VmId,
-    reservation::{Reservation, ReservationKind},
-};
+use berth_core::reservation::{Reservation, ReservationKind};
+use berth_core::{ClusterName, GroupName, HostName, ProjectId, SlotKey, VmId};
 
 use crate::Class;
 

@@ -4,12 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use berth_core::{
-    Resources, SlotKey,
-    block::{self, Block},
-    host::Host,
-    reservation::{Reservation, ReservationKind},
-};
+use berth_core::block::{self, Block};
+use berth_core::host::Host;
+use berth_core::reservation::{Reservation, ReservationKind};
+use berth_core::{Resources, SlotKey};
 
 use crate::Claim;
 

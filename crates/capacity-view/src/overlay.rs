@@ -4,12 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_core::{HostName, Resources, SlotKey, VmId, host::Amounts, reservation::Reservation};
+use berth_core::host::Amounts;
+use berth_core::reservation::Reservation;
+use berth_core::{HostName, Resources, SlotKey, VmId};
 
-use crate::{
-    Assumed, Claim, Entries, HostId, HostSet, HostState, View,
-    counted::{Changes, Counted},
-};
+use crate::counted::{Changes, Counted};
+use crate::{Assumed, Claim, Entries, HostId, HostSet, HostState, View};
 
 /// A [`View`] with the changes of one decision.
 #[derive(Clone, Debug)]

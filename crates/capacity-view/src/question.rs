@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use berth_core::{GroupName, ProjectId, Resources, SlotKey, VmId, reservation::Reservation};
+use berth_core::reservation::Reservation;
+use berth_core::{GroupName, ProjectId, Resources, SlotKey, VmId};
 
 use crate::{Class, ClassSet, HostId, HostSet, HostState, Overlay, Taken, View};
 

@@ -1,25 +1,19 @@
 //! The view: takes events, keeps the free room of every host right after each of them, and says which hosts gained
 //! room. A host is brought up to date as soon as anything that names it changes, so reading never computes.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use berth_core::{
-    GroupName, HostName, ProjectId, Resources, SlotKey, VmId,
-    host::{Amounts, Host},
-    reservation::Reservation,
-};
+use berth_core::host::{Amounts, Host};
+use berth_core::reservation::Reservation;
+use berth_core::{GroupName, HostName, ProjectId, Resources, SlotKey, VmId};
 
-use crate::{
-    Assumed, Claim, Class, Entries, HostId, HostSet, HostState,
-    claim::Claims,
-    columns::Columns,
-    counted::{Changes, Counted, Known},
-    hosts::Hosts,
-    index::Index,
-};
+use crate::claim::Claims;
+use crate::columns::Columns;
+use crate::counted::{Changes, Counted, Known};
+use crate::hosts::Hosts;
+use crate::index::Index;
+use crate::{Assumed, Claim, Class, Entries, HostId, HostSet, HostState};
 
 /// All hosts, reservations, assume entries and claims, with the free room of each host.
 ///

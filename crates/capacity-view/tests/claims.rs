@@ -1,14 +1,13 @@
 //! Claims of answers from outside: what they take, whom they bind, and when they end (document 60 section 14.1).
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use berth_capacity_view::{Claim, Question, View};
-use berth_core::{
-    Bytes, ClusterName, Cores, GroupName, HostName, ProjectId, Resources, SlotKey, VmId,
-    host::Host,
-    reservation::{Reservation, ReservationKind},
-};
+use berth_core::host::Host;
+use berth_core::reservation::{Reservation, ReservationKind};
+use berth_core::{Bytes, ClusterName, Cores, GroupName, HostName, ProjectId, Resources, SlotKey, VmId};
 
 fn size(cpu: i64, gib: i64) -> Resources {
     Resources::new(Bytes::new(gib << 30), Cores::new(cpu))

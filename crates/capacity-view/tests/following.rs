@@ -1,14 +1,13 @@
 //! What changes about one slot costs as much as that slot: hosts are made anew only where slots depend on each other.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use berth_capacity_view::{Assumed, Claim, Overlay, View};
-use berth_core::{
-    Bytes, ClusterName, Cores, HostName, Resources, SlotKey,
-    host::Host,
-    reservation::{Reservation, ReservationKind},
-};
+use berth_core::host::Host;
+use berth_core::reservation::{Reservation, ReservationKind};
+use berth_core::{Bytes, ClusterName, Cores, HostName, Resources, SlotKey};
 
 const SLOTS: i64 = 50;
 

@@ -6,8 +6,10 @@ mod support;
 use std::collections::BTreeMap;
 
 use berth_capacity_view::{Assumed, HostId, Overlay, Question, View};
-use berth_core::{HostName, Resources, SlotKey, VmId, reservation::Reservation};
-use proptest::{collection::vec, prelude::*};
+use berth_core::reservation::Reservation;
+use berth_core::{HostName, Resources, SlotKey, VmId};
+use proptest::collection::vec;
+use proptest::prelude::*;
 
 use support::{act, assumed, event, instance, key, size, vm};
 

@@ -5,13 +5,13 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_capacity_view::{Assumed, Claim, Question, View};
-use berth_core::{
-    Bytes, ClusterName, Cores, GroupName, HostName, ProjectId, Resources, SlotKey, VmId,
-    block::{blocks_on, free},
-    host::{Amounts, Host},
-    reservation::{Reservation, ReservationKind},
-};
-use proptest::{collection::vec, option, prelude::*};
+use berth_core::block::{blocks_on, free};
+use berth_core::host::{Amounts, Host};
+use berth_core::reservation::{Reservation, ReservationKind};
+use berth_core::{Bytes, ClusterName, Cores, GroupName, HostName, ProjectId, Resources, SlotKey, VmId};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
 
 use support::{Event, act, event, host, size, vm};
 

@@ -5,22 +5,19 @@
 
 mod fault;
 
-use std::{mem, time::Duration};
+use std::mem;
+use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use kube::{
-    Api, ResourceExt,
-    api::{DynamicObject, PostParams},
-    core::ApiResource,
-};
+use kube::api::{DynamicObject, PostParams};
+use kube::core::ApiResource;
+use kube::{Api, ResourceExt};
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
-use crate::{
-    Cluster, Kind, ReadError,
-    deadlines::WRITE_DEADLINE,
-    read_once::{Failure, page},
-};
+use crate::deadlines::WRITE_DEADLINE;
+use crate::read_once::{Failure, page};
+use crate::{Cluster, Kind, ReadError};
 pub use fault::Fault;
 
 /// Objects that are asked about at once: one page is read, then its objects are tried, so that memory stays the same however

@@ -7,20 +7,17 @@
 mod saying;
 mod window;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    sync::Arc,
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_core::ClusterName;
 use berth_crds::{Knowledge, Reservation, labels, names};
-use berth_telemetry::{clock::Clock, config};
-use k8s_openapi::{
-    api::core::v1::ObjectReference,
-    jiff::{SignedDuration, Timestamp},
-};
+use berth_telemetry::clock::Clock;
+use berth_telemetry::config;
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::{Resource, ResourceExt};
 use parking_lot::Mutex;
 use tokio::time::Instant;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use berth_core::ClusterName;
 
-use crate::{Cluster, Fence, lease::fenced, turns::Turns};
+use crate::lease::fenced;
+use crate::turns::Turns;
+use crate::{Cluster, Fence};
 
 /// All clusters. Clones share them.
 #[derive(Clone, Debug)]

@@ -2,7 +2,8 @@
 //! 9.5 and 9.7, section 14 no. 10). It decides what is counted and told; reading goes on, and creating is refused by the
 //! writer. Which of the objects is served is decided by the controllers (ruling U14).
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tracing::{info, warn};

@@ -2,21 +2,19 @@
 //! of connections and says in one line what is wrong when there is no way to the home cluster; whether a cluster is fit
 //! for us, and whether a remote answers at all, is decided in `preflight` and `fitness`.
 
-use std::{io, path::Path, time::Duration};
+use std::io;
+use std::path::Path;
+use std::time::Duration;
 
 use berth_core::ClusterName;
 use berth_telemetry::config::{ApiServers, Remote};
-use kube::{
-    Client, Config,
-    config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
-};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::{Client, Config};
 use tokio::time::timeout;
 
-use crate::{
-    Cluster, Clusters, chain,
-    deadlines::{READ_DEADLINE, WATCH_TIMEOUT},
-    names::names,
-};
+use crate::deadlines::{READ_DEADLINE, WATCH_TIMEOUT};
+use crate::names::names;
+use crate::{Cluster, Clusters, chain};
 
 mod error;
 mod stack;

@@ -1,16 +1,20 @@
 //! Kubernetes events for people who run `kubectl describe`. It decides that telling must never hold up or fail what is
 //! told about: a bounded queue, one write at a time with a deadline, and losses that are counted.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_core::ClusterName;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube_runtime::events::{self, EventType, Recorder, Reporter};
-use tokio::{sync::mpsc, time::timeout};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use crate::{Clusters, EventMetrics, Fence, chain, deadlines::WRITE_DEADLINE};
+use crate::deadlines::WRITE_DEADLINE;
+use crate::{Clusters, EventMetrics, Fence, chain};
 
 /// Events that may wait to be published.
 const QUEUE: usize = 1024;

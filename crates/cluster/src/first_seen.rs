@@ -1,7 +1,8 @@
 //! Tracks since when a condition has held for each of many keys: from when this process first saw it. A restart begins anew, because
 //! nobody watched in between.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;

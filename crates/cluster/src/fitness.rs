@@ -2,7 +2,10 @@
 //! lacks rights stops nothing; it tells each problem once, and that it is over. What a problem is, is decided in
 //! `preflight`; whether the process goes on without the home cluster, by whoever starts it.
 
-use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_core::ClusterName;
 use parking_lot::Mutex;

@@ -2,12 +2,11 @@
 //! them count: the newest readable ones, and while a newer version is unreadable the last good ones, with the reason and
 //! the time since when. What to do about their age is decided by those who ask.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
-use berth_core::{
-    ClusterName,
-    flavor::{FlavorError, FlavorGroups, Parsed},
-};
+use berth_core::ClusterName;
+use berth_core::flavor::{FlavorError, FlavorGroups, Parsed};
 use berth_crds::{Knowledge, names};
 use parking_lot::Mutex;
 use serde_json::Value;

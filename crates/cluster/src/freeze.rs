@@ -7,18 +7,13 @@
 
 use std::fmt;
 
-use berth_crds::{
-    CommittedResource, CommittedResourceSpec, Reservation, ReservationType,
-    conditions::safety::{BY_ANNOTATION, BY_FLAVOR_GROUP, BY_ZONE},
-    labels,
-};
+use berth_crds::conditions::safety::{BY_ANNOTATION, BY_FLAVOR_GROUP, BY_ZONE};
+use berth_crds::{CommittedResource, CommittedResourceSpec, Reservation, ReservationType, labels};
 use berth_telemetry::config::Freeze;
 use kube::ResourceExt;
 
-use crate::{
-    ObjectKey, Store,
-    indexes::{COMMITMENT_BY_UUID, RESERVATION_BY_COMMITMENT},
-};
+use crate::indexes::{COMMITMENT_BY_UUID, RESERVATION_BY_COMMITMENT};
+use crate::{ObjectKey, Store};
 
 /// Why something is frozen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,10 +136,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{
-        indexes::{COMMITMENT_INDEXES, RESERVATION_INDEXES},
-        testing::filled,
-    };
+    use crate::indexes::{COMMITMENT_INDEXES, RESERVATION_INDEXES};
+    use crate::testing::filled;
 
     fn commitment(zone: &str, annotated: bool) -> CommittedResource {
         let mut object: CommittedResource = serde_json::from_value(json!({

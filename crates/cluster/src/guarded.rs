@@ -2,20 +2,18 @@
 //! object decodes and keeps what is needed if it does not: its metadata, the error and the raw JSON, because a
 //! Reservation that we cannot read still holds its host. What is done with it is the business of the store.
 
-use std::{borrow::Cow, fmt, marker::PhantomData, sync::Arc};
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
 
-use kube::{
-    Resource,
-    core::{ClusterResourceScope, ObjectMeta},
-};
-use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
-    de::{
-        DeserializeSeed, IgnoredAny, IntoDeserializer, MapAccess, Visitor,
-        value::{CowStrDeserializer, MapAccessDeserializer},
-    },
-};
-use serde_json::{Value, value::RawValue};
+use kube::Resource;
+use kube::core::{ClusterResourceScope, ObjectMeta};
+use serde::de::value::{CowStrDeserializer, MapAccessDeserializer};
+use serde::de::{DeserializeSeed, IgnoredAny, IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::Kind;
 

@@ -1,7 +1,8 @@
 //! The key of an object: its cluster and its name. All kinds that Berth reads and writes are cluster scoped
 //! (document 10 section 0.1), so there is no namespace; equal names in two clusters are two objects.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
+use std::sync::Arc;
 
 use berth_core::{ClusterName, SlotKey};
 

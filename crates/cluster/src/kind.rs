@@ -3,8 +3,10 @@
 
 use std::fmt::Debug;
 
-use kube::{Resource, core::ClusterResourceScope};
-use serde::{Serialize, de::DeserializeOwned};
+use kube::Resource;
+use kube::core::ClusterResourceScope;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// A cluster scoped kind that is read, watched and written as a typed object.
 pub trait Kind:

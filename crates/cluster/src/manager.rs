@@ -1,13 +1,14 @@
 //! Runs the controllers of a process. It decides which queue they have, when they begin, and how they end; what a controller
 //! watches and does is declared by its [`Reconciler`].
 
-use std::{borrow::Cow, future::Future, sync::Arc, time::Duration};
+use std::borrow::Cow;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
 
-use futures::{
-    FutureExt, StreamExt,
-    future::{BoxFuture, Shared, join_all},
-    stream::{self, BoxStream},
-};
+use futures::future::{BoxFuture, Shared, join_all};
+use futures::stream::{self, BoxStream};
+use futures::{FutureExt, StreamExt};
 use tokio_util::sync::CancellationToken;
 
 mod backoff;

@@ -3,10 +3,8 @@
 
 use std::sync::Arc;
 
-use berth_telemetry::{
-    declare_metrics,
-    metrics::{Metrics, MetricsError},
-};
+use berth_telemetry::declare_metrics;
+use berth_telemetry::metrics::{Metrics, MetricsError};
 use prometheus::{HistogramVec, IntCounterVec, IntGaugeVec};
 
 use crate::watch::Credentials;

@@ -1,20 +1,20 @@
 //! Whether a cluster is fit for us: the version of its API server, the kinds that we need, the rights that we have. It
 //! reports everything that is missing at once, each in one line that says what to do.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    future::Future,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::future::Future;
 
 use berth_core::ClusterName;
 use futures::{StreamExt, stream};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
-use kube::{Api, api::PostParams};
+use kube::Api;
+use kube::api::PostParams;
 use thiserror::Error;
 use tokio::time::timeout;
 
-use crate::{Cluster, Kind, chain, deadlines::READ_DEADLINE};
+use crate::deadlines::READ_DEADLINE;
+use crate::{Cluster, Kind, chain};
 
 /// The oldest API server that knows all that our CRDs use (ruling U16).
 const OLDEST: (u32, u32) = (1, 31);

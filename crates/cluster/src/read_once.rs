@@ -1,19 +1,20 @@
 //! All objects of a kind, read once: for commands that look at a cluster and end. It decides how long that may take; an
 //! operator follows its clusters instead (`watch`).
 
-use std::{fmt::Debug, time::Duration};
+use std::fmt::Debug;
+use std::time::Duration;
 
 use berth_core::ClusterName;
-use kube::{
-    Api,
-    api::{ListParams, ObjectList},
-    core::Status,
-};
+use kube::Api;
+use kube::api::{ListParams, ObjectList};
+use kube::core::Status;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 use tokio::time::timeout;
 
-use crate::{Cluster, Guarded, Kind, Store, answers::words, chain, deadlines::READ_DEADLINE, kind_name};
+use crate::answers::words;
+use crate::deadlines::READ_DEADLINE;
+use crate::{Cluster, Guarded, Kind, Store, chain, kind_name};
 
 /// Objects that are asked for at once.
 const PAGE: u32 = 500;

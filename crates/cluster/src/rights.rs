@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use berth_core::ClusterName;
 use berth_telemetry::config;
 
-use crate::{Kind, Need, Routes, Verb, gvk::gvk, preflight::Resource};
+use crate::gvk::gvk;
+use crate::preflight::Resource;
+use crate::{Kind, Need, Routes, Verb};
 
 #[cfg(test)]
 mod tests;

@@ -8,11 +8,9 @@ use berth_core::ClusterName;
 use berth_telemetry::config::{self, ApiServers};
 use thiserror::Error;
 
-use crate::{
-    Class, Classified, Kind,
-    gvk::{gvk, printed},
-    names::names,
-};
+use crate::gvk::{gvk, printed};
+use crate::names::names;
+use crate::{Class, Classified, Kind};
 
 /// Which cluster serves what. Clones share it.
 #[derive(Clone, Debug)]

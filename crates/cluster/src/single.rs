@@ -1,37 +1,30 @@
 //! One object by name, such as a Secret with a password or a `ConfigMap` of ours: read by one watch that shows nothing else, kept
 //! in memory, and never printed. It decides when the object counts as known; what it means is for those who read it.
 
-use std::{
-    fmt::{self, Debug},
-    future::Future,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::fmt::{self, Debug};
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use futures::{FutureExt, Stream, StreamExt, stream};
-use k8s_openapi::{NamespaceResourceScope, api::core::v1::ConfigMap};
-use kube::{Api, Resource, ResourceExt, api::PostParams};
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::PostParams;
+use kube::{Api, Resource, ResourceExt};
 use kube_runtime::watcher::{self, watcher};
 use serde::de::DeserializeOwned;
-use tokio::{
-    sync::{Notify, watch},
-    time::{sleep, timeout},
-};
+use tokio::sync::{Notify, watch};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use tracing::{Dispatch, debug, info, instrument::WithSubscriber, warn};
+use tracing::instrument::WithSubscriber;
+use tracing::{Dispatch, debug, info, warn};
 
-use crate::{
-    Call, Clusters, Fence, ObjectKey, Operation, Right, Verb, WriteError,
-    deadlines::{READ_DEADLINE, WATCH_TIMEOUT, WRITE_DEADLINE},
-    watch::{
-        pause,
-        trouble::{Telling, Trouble},
-    },
-    write::Failure,
-};
+use crate::deadlines::{READ_DEADLINE, WATCH_TIMEOUT, WRITE_DEADLINE};
+use crate::watch::pause;
+use crate::watch::trouble::{Telling, Trouble};
+use crate::write::Failure;
+use crate::{Call, Clusters, Fence, ObjectKey, Operation, Right, Verb, WriteError};
 
 /// A watch that has failed works again when it has not failed for so long.
 const SETTLED: Duration = Duration::from_secs(10);

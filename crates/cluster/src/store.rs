@@ -2,12 +2,10 @@
 //! and in which order listeners hear of changes, and whether a read may be taken for complete. Which of two reports is
 //! the newer one is decided in `entries`; where reports come from, in `watch` and `write`.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    sync::{Arc, Weak},
-    time::Duration,
-};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use berth_core::ClusterName;
 use kube::Resource;

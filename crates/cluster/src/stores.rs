@@ -1,14 +1,14 @@
 //! The stores of a process as one typed set: each kind that is watched is one line of [`Stores`], with everything that is
 //! different about it. What is done with all kinds, watching them, waiting for them, reading them once, goes through the set.
 
-use std::{collections::BTreeSet, future::Future, time::Duration};
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::time::Duration;
 
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation};
-use futures::{
-    FutureExt,
-    future::{BoxFuture, join_all, try_join_all},
-};
+use futures::FutureExt;
+use futures::future::{BoxFuture, join_all, try_join_all};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 

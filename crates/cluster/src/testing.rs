@@ -11,10 +11,8 @@ pub use seeded::Pick;
 
 /// What a replica decides about the lease: what the model of the election checks.
 pub mod lease {
-    pub use crate::{
-        deadlines::WRITE_DEADLINE,
-        lease::step::{Action, Mark, Record, Seen, Sent, Standing, TIMING, Timing, may_write},
-    };
+    pub use crate::deadlines::WRITE_DEADLINE;
+    pub use crate::lease::step::{Action, Mark, Record, Seen, Sent, Standing, TIMING, Timing, may_write};
 }
 
 /// Proof of a complete read that nobody made.
@@ -111,19 +109,18 @@ pub(crate) use scripted::{Reply, Request, Thing, ThingStatus, metrics, scripted,
 
 #[cfg(test)]
 mod scripted {
-    use std::{
-        collections::BTreeMap,
-        convert::Infallible,
-        future, io,
-        pin::Pin,
-        sync::Arc,
-        task::{Context, Poll},
-    };
+    use std::collections::BTreeMap;
+    use std::convert::Infallible;
+    use std::pin::Pin;
+    use std::sync::Arc;
+    use std::task::{Context, Poll};
+    use std::{future, io};
 
     use berth_core::ClusterName;
     use berth_telemetry::metrics::Metrics;
     use hyper::body::{Bytes, Frame};
-    use kube::{Client, CustomResource, client::Body};
+    use kube::client::Body;
+    use kube::{Client, CustomResource};
     use serde::{Deserialize, Serialize};
     use serde_json::{Value, json};
     use tokio::sync::mpsc;

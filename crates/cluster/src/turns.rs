@@ -1,7 +1,8 @@
 //! How many writes are on their way to a cluster at once, whoever sends them. It decides who has to wait; that a write may
 //! still be sent when its turn comes is asked by the writer, afterwards.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use berth_core::ClusterName;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};

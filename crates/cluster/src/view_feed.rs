@@ -2,11 +2,9 @@
 //! several hosts of one name counts, and what a Reservation holds that cannot be read. The view is listening before any
 //! controller is asked to reconcile, because it keeps state.
 
-use berth_core::{
-    Bytes, Cores, HostName, Resources, SlotKey,
-    host::Host,
-    reservation::{Reservation, ReservationKind},
-};
+use berth_core::host::Host;
+use berth_core::reservation::{Reservation, ReservationKind};
+use berth_core::{Bytes, Cores, HostName, Resources, SlotKey};
 use berth_crds::{self as crds, Hypervisor, facts, labels};
 use serde_json::Value;
 

@@ -1,14 +1,19 @@
 //! From the watch of one kind in one cluster into the store. It decides when to try again, when the store counts as
 //! following the cluster, and looks at objects in doubt from time to time; what a report means is decided by the store.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
 
-use futures::{Stream, StreamExt, stream::BoxStream};
-use kube::{Api, api::ListParams};
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt};
+use kube::Api;
+use kube::api::ListParams;
 use kube_runtime::watcher::{self, watcher};
 use tokio::time::{Instant, interval, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
-use tracing::{Dispatch, debug, info, instrument::WithSubscriber, warn};
+use tracing::instrument::WithSubscriber;
+use tracing::{Dispatch, debug, info, warn};
 
 mod absent;
 mod anew;
@@ -17,11 +22,8 @@ mod feeding;
 mod naming;
 pub(crate) mod trouble;
 
-use crate::{
-    Cluster, Completeness, Guarded, Kind, Store, StoreMetrics,
-    deadlines::{READ_DEADLINE, WATCH_TIMEOUT},
-    kind_name, write,
-};
+use crate::deadlines::{READ_DEADLINE, WATCH_TIMEOUT};
+use crate::{Cluster, Completeness, Guarded, Kind, Store, StoreMetrics, kind_name, write};
 pub(crate) use credentials::Credentials;
 use feeding::{FIRST_PAUSE, Feeding, Item, LONGEST_PAUSE, Progress};
 use naming::Naming;

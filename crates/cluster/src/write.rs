@@ -2,14 +2,13 @@
 //! difference, with preconditions), how long an answer may take, and what each answer means for the store. What is to be
 //! written is decided by whoever calls.
 
-use std::{future::Future, sync::Arc};
+use std::future::Future;
+use std::sync::Arc;
 
 use berth_core::ClusterName;
-use kube::{
-    Api, Resource,
-    api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions},
-    core::object::HasStatus,
-};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::core::object::HasStatus;
+use kube::{Api, Resource};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::time::timeout;
@@ -21,13 +20,10 @@ pub use body::Guard;
 pub(crate) use error::Failure;
 pub use error::{Call, Operation, WriteError};
 
-use crate::{
-    Clusters, Fence, Guarded, Kind, ObjectKey, Store, Whole, WriteMetrics, conflicts,
-    deadlines::{READ_DEADLINE, WRITE_DEADLINE},
-    gvk, kind_name,
-    store::Sending,
-    turns::Turn,
-};
+use crate::deadlines::{READ_DEADLINE, WRITE_DEADLINE};
+use crate::store::Sending;
+use crate::turns::Turn;
+use crate::{Clusters, Fence, Guarded, Kind, ObjectKey, Store, Whole, WriteMetrics, conflicts, gvk, kind_name};
 
 /// What a write has brought about.
 #[derive(Clone, Debug)]
@@ -132,7 +128,7 @@ impl<K: Kind> Writer<K> {
         match body::main(old, new, guard) {
             Ok(None) => Ok(Written::Unchanged),
             Ok(Some(patch)) => self.send_patch(call, old, patch).await,
-            Err(message) => Err(WriteError::Invalid { call, message }),
+            Err(error) => Err(WriteError::Invalid { call, message: error.to_string() }),
         }
     }
 
@@ -146,8 +142,8 @@ impl<K: Kind> Writer<K> {
             let message = format!("it was decided on a read of cluster {}", whole.cluster());
             return Err(WriteError::Invalid { call, message });
         }
-        let params =
-            delete_params(seen, guard).map_err(|message| WriteError::Invalid { call: call.clone(), message })?;
+        let params = delete_params(seen, guard)
+            .map_err(|error| WriteError::Invalid { call: call.clone(), message: error.to_string() })?;
         let uid = seen.meta().uid.clone().unwrap_or_default();
         let api = self.api(&call)?;
         let sending = self.store.sending(key);
@@ -195,7 +191,7 @@ impl<K: Kind> Writer<K> {
         let call = call::<K>(Operation::Patch, key);
         match body::finalizers(seen, all) {
             Ok(patch) => self.send_patch(call, seen, patch).await,
-            Err(message) => Err(WriteError::Invalid { call, message }),
+            Err(error) => Err(WriteError::Invalid { call, message: error.to_string() }),
         }
     }
 
@@ -312,7 +308,7 @@ impl<K: Kind + HasStatus<Status: Serialize + PartialEq>> Writer<K> {
         match body::status(old, new, guard) {
             Ok(None) => Ok(Written::Unchanged),
             Ok(Some(patch)) => self.send_patch(call, old, patch).await,
-            Err(message) => Err(WriteError::Invalid { call, message }),
+            Err(error) => Err(WriteError::Invalid { call, message: error.to_string() }),
         }
     }
 }
@@ -377,7 +373,7 @@ fn is_same<K: Kind>(old: &K, object: &Guarded<K>) -> bool {
     old.meta().resource_version.is_some() && old.meta().resource_version == object.meta().resource_version
 }
 
-fn delete_params<K: Kind>(seen: &K, guard: Guard) -> Result<DeleteParams, String> {
+fn delete_params<K: Kind>(seen: &K, guard: Guard) -> Result<DeleteParams, body::BodyError> {
     let meta = seen.meta();
     let resource_version = match guard {
         Guard::None => None,

@@ -1,17 +1,18 @@
 //! The election, and writes behind its fence, against a real API server.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{Candidate, Cluster, ClusterMetrics, Election, Ended, Leadership};
 use berth_control_plane::ControlPlane;
-use berth_telemetry::{clock::SystemClock, metrics::Metrics};
+use berth_telemetry::clock::SystemClock;
+use berth_telemetry::metrics::Metrics;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use kube::Api;
-use tokio::{
-    task::JoinHandle,
-    time::{sleep, timeout},
-};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
 
 fn replica(cluster: &Cluster, identity: &str) -> (Leadership, JoinHandle<Ended>) {
     let metrics = ClusterMetrics::register(&Metrics::new(&BTreeMap::new()).unwrap()).unwrap().lease;

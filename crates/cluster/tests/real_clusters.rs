@@ -1,21 +1,18 @@
 //! Real API servers: remotes that are reached with the credentials of home, and a CRD that comes and goes.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    future::Future,
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::time::Duration;
 
 use berth_cluster::{Cluster, ClusterMetrics, Clusters, Completeness, Fitness, Need, Store, Verb, feed, watch_fitness};
 use berth_control_plane::ControlPlane;
 use berth_core::ClusterName;
 use berth_crds::{Knowledge, generate};
-use berth_telemetry::{
-    config::{ApiServers, Remote},
-    metrics::Metrics,
-};
-use kube::{ResourceExt, core::crd::CustomResourceExt as _};
+use berth_telemetry::config::{ApiServers, Remote};
+use berth_telemetry::metrics::Metrics;
+use kube::ResourceExt;
+use kube::core::crd::CustomResourceExt as _;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 

@@ -4,21 +4,19 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{
-    Freezer, Guard, ObjectKey, Whole, WriteError, Writer, Written, indexes::RESERVATION_BY_COMMITMENT,
-};
+use berth_cluster::indexes::RESERVATION_BY_COMMITMENT;
+use berth_cluster::{Freezer, Guard, ObjectKey, Whole, WriteError, Writer, Written};
 use berth_core::{HostName, SlotKey, SlotName, planner};
 use berth_crds::{CommittedResource, Reservation, labels};
 use berth_scheduler::Scheduler;
-use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, stream};
 
-use crate::{
-    error::Error,
-    facts::Facts,
-    object::{self, Origin},
-    plan::{Decided, Finalizer, Leave, Plan},
-    read::is_slot,
-};
+use crate::error::Error;
+use crate::facts::Facts;
+use crate::object::{self, Origin};
+use crate::plan::{Decided, Finalizer, Leave, Plan};
+use crate::read::is_slot;
 
 /// Writes of one plan that are under way at once.
 const CONCURRENT_WRITES: usize = 16;

@@ -5,12 +5,11 @@ use std::collections::BTreeSet;
 
 use berth_cluster::{Asker, Brake, Disruption, ObjectKey};
 use berth_core::planner::Why;
-use berth_crds::{CommittedResource, conditions::safety::SLOTS_OF_WRONG_SHAPE};
+use berth_crds::CommittedResource;
+use berth_crds::conditions::safety::SLOTS_OF_WRONG_SHAPE;
 
-use crate::{
-    facts::Facts,
-    plan::{Course, Decided, Plan},
-};
+use crate::facts::Facts;
+use crate::plan::{Course, Decided, Plan};
 
 /// Asks for the plan; gives it back, or nothing to do. The assume entries are those of the plan in either case, for the
 /// caller to end.
@@ -54,10 +53,8 @@ mod tests {
     use berth_core::testing::at;
 
     use super::*;
-    use crate::plan::{
-        Limits, plan,
-        tests::{facts, slot},
-    };
+    use crate::plan::tests::{facts, slot};
+    use crate::plan::{Limits, plan};
 
     fn disturbed(facts: &Facts) -> Vec<String> {
         let disruption = disruption(facts, &plan(facts, Limits::default(), at(0)));

@@ -1,15 +1,11 @@
 //! Cores of the whole process: how many there are, who holds them, and the one lock under which they are given out (U56).
 //! It gathers what objects show and asks the ledger; which commitment asks for what is planned elsewhere.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use berth_cluster::{
-    Entry, Freezer, Malformed, ObjectKey, Requests, Routes, Store,
-    indexes::{CAPACITY_BY_PLACE, COMMITMENT_BY_CORES},
-};
+use berth_cluster::indexes::{CAPACITY_BY_PLACE, COMMITMENT_BY_CORES};
+use berth_cluster::{Entry, Freezer, Malformed, ObjectKey, Requests, Routes, Store};
 use berth_core::{ClusterName, Cores};
 use berth_crds::{CommittedResource, FlavorGroupCapacity, facts};
 use jiff::Timestamp;
@@ -17,13 +13,11 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tracing::warn;
 
-use crate::{
-    facts::Capacity,
-    hindrance::Hindrance,
-    ledger::{Claim, Ledger, Place, Verdict},
-    served::served_instead,
-    watches::waiting_for_cores,
-};
+use crate::facts::Capacity;
+use crate::hindrance::Hindrance;
+use crate::ledger::{Claim, Ledger, Place, Verdict};
+use crate::served::served_instead;
+use crate::watches::waiting_for_cores;
 
 mod held;
 

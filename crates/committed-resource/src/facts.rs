@@ -1,25 +1,19 @@
 //! What a look at a commitment rests on. Gathered by the controller, never changed by a decision.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    sync::Arc,
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{FlavorGroupsError, Frozen, ObjectKey, Partial, RouteError, Whole};
-use berth_core::{
-    ClusterName, Cores, HostName, Resources, SlotName,
-    commitment::{Spec, State},
-    flavor::FlavorGroups,
-    host::ConditionStatus,
-    planner::Target,
-    slot::Slot,
-};
-use berth_crds::{
-    CommitmentState, CommittedResource, Reservation,
-    conditions::{self, commitment::Reason},
-};
+use berth_core::commitment::{Spec, State};
+use berth_core::flavor::FlavorGroups;
+use berth_core::host::ConditionStatus;
+use berth_core::planner::Target;
+use berth_core::slot::Slot;
+use berth_core::{ClusterName, Cores, HostName, Resources, SlotName};
+use berth_crds::conditions::commitment::Reason;
+use berth_crds::{CommitmentState, CommittedResource, Reservation, conditions};
 use berth_scheduler::Shortage;
 use jiff::Timestamp;
 

@@ -7,14 +7,12 @@ use berth_cluster::ObjectKey;
 use berth_crds::CommittedResource;
 use berth_scheduler::Scheduler;
 
-use crate::{
-    braking::unless_stopped,
-    facts::Facts,
-    hindrance::Hindrance,
-    plan::Decided,
-    reconcile::CommittedResourceController,
-    status::{Delays, Report, report, status},
-};
+use crate::braking::unless_stopped;
+use crate::facts::Facts;
+use crate::hindrance::Hindrance;
+use crate::plan::Decided;
+use crate::reconcile::CommittedResourceController;
+use crate::status::{Delays, Report, report, status};
 
 /// What a look would do and say now.
 #[derive(Clone, Debug)]

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use berth_cluster::ObjectKey;
-use berth_core::{Cores, GroupName, Zone, commitment::Spec};
+use berth_core::commitment::Spec;
+use berth_core::{Cores, GroupName, Zone};
 
 /// Where cores are counted: a flavor group in a zone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use berth_cluster::Store;
-use berth_crds::{
-    CommittedResource,
-    conditions::{self, commitment::Reason, safety},
-};
+use berth_crds::CommittedResource;
+use berth_crds::conditions::commitment::Reason;
+use berth_crds::conditions::{self, safety};
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 use prometheus::IntCounterVec;
 
@@ -78,12 +77,11 @@ fn is_unfulfilled(object: &CommittedResource) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use berth_cluster::{indexes::COMMITMENT_INDEXES, testing::filled};
+    use berth_cluster::indexes::COMMITMENT_INDEXES;
+    use berth_cluster::testing::filled;
     use berth_core::ClusterName;
-    use berth_crds::{
-        conditions::{Status, ready_condition},
-        testing,
-    };
+    use berth_crds::conditions::{Status, ready_condition};
+    use berth_crds::testing;
     use jiff::Timestamp;
 
     use super::*;

@@ -1,13 +1,10 @@
 //! Slots as objects: what a new Reservation looks like and what is changed on a kept one (document 20 sections 12.6
 //! and 12.7).
 
-use berth_core::{
-    HostName, Resources,
-    planner::{NewSlot, Target},
-};
-use berth_crds::{
-    Reservation, ReservationSpec, ReservationType, Time, facts, labels, reservation::CommittedResourceReservationSpec,
-};
+use berth_core::planner::{NewSlot, Target};
+use berth_core::{HostName, Resources};
+use berth_crds::reservation::CommittedResourceReservationSpec;
+use berth_crds::{Reservation, ReservationSpec, ReservationType, Time, facts, labels};
 use jiff::Timestamp;
 
 /// Who makes slots, and on whose behalf.
@@ -96,7 +93,8 @@ fn copy_time(field: &mut Option<Time>, wanted: Option<Timestamp>) {
 
 #[cfg(test)]
 mod tests {
-    use berth_core::{Bytes, Cores, flavor::Flavor};
+    use berth_core::flavor::Flavor;
+    use berth_core::{Bytes, Cores};
 
     use super::*;
 

@@ -10,8 +10,6 @@ mod reconcile;
 mod slot;
 mod watches;
 
-pub use self::{
-    metrics::register,
-    plan::{Course, Delays, Facts, plan},
-    reconcile::{Context, OrphanController},
-};
+pub use self::metrics::register;
+pub use self::plan::{Course, Delays, Facts, plan};
+pub use self::reconcile::{Context, OrphanController};

@@ -3,16 +3,16 @@
 //! `plan` is a function of facts. `decide` is the only step that touches the capacity view: it asks for room for the
 //! whole plan at once (D13) and plans again when a slot cannot be restored on its host (U41).
 
-use berth_core::{
-    HostName, SlotKey,
-    commitment::{Phase, ResourceType},
-    planner,
-    slot::Slot,
-};
+use berth_core::commitment::{Phase, ResourceType};
+use berth_core::slot::Slot;
+use berth_core::{HostName, SlotKey, planner};
 use berth_scheduler::{Pin, Placement, Rank, Scheduler, SchedulerError, Shortage, SlotRequest, WholeRequest};
 use jiff::Timestamp;
 
-use crate::{facts::Facts, hindrance::Hindrance, ledger::Verdict, pace::Paced};
+use crate::facts::Facts;
+use crate::hindrance::Hindrance;
+use crate::ledger::Verdict;
+use crate::pace::Paced;
 
 mod cores;
 mod course;

@@ -1,32 +1,25 @@
 //! Read: gathers the facts of a look from the stores and the scheduler. Nothing is decided here.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use berth_cluster::indexes::RESERVATION_BY_COMMITMENT;
 use berth_cluster::{
     Entry, FlavorGroupsCache, Freezer, Malformed, ObjectKey, Partial, RouteError, Routes, Store, Whole,
-    indexes::RESERVATION_BY_COMMITMENT,
 };
-use berth_core::{
-    ClusterName, HostName, Resources, SlotKey, SlotName, Zone,
-    commitment::{ResourceType, Spec},
-    flavor::FlavorGroups,
-    planner,
-    slot::Slot,
-};
+use berth_core::commitment::{ResourceType, Spec};
+use berth_core::flavor::FlavorGroups;
+use berth_core::slot::Slot;
+use berth_core::{ClusterName, HostName, Resources, SlotKey, SlotName, Zone, planner};
 use berth_crds::{CommittedResource, Hypervisor, Reservation, ReservationType, facts, labels};
 use berth_scheduler::{Scheduler, Shortage};
 use kube::ResourceExt;
 
-use crate::{
-    cores::CoresBook,
-    facts::{Capacity, Facts, Holding, Site, Taken, ready},
-    hindrance::UnreadableHost,
-    ledger::Place,
-    served::{belongs_to, has_finalizer, same_uuid, served_instead},
-};
+use crate::cores::CoresBook;
+use crate::facts::{Capacity, Facts, Holding, Site, Taken, ready};
+use crate::hindrance::UnreadableHost;
+use crate::ledger::Place;
+use crate::served::{belongs_to, has_finalizer, same_uuid, served_instead};
 
 /// Where facts come from.
 pub(crate) struct Reader<'a, S> {

@@ -1,38 +1,37 @@
 //! The controller: read, plan, decide, apply, report, write (architecture section 3).
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{
     Action, Asker, Brake, Event, EventKind, Events, FlavorGroupsCache, Freezer, ObjectKey, Reconciler, Right, Routes,
     Store, Verb, Watches, Writer, Written,
 };
 use berth_core::SlotKey;
-use berth_crds::{
-    CommittedResource, Condition, Hypervisor, Pipeline, Reservation,
-    conditions::{self, commitment::Reason, safety},
-    labels,
-};
+use berth_crds::conditions::commitment::Reason;
+use berth_crds::conditions::{self, safety};
+use berth_crds::{CommittedResource, Condition, Hypervisor, Pipeline, Reservation, labels};
 use berth_scheduler::{DomainNames, PipelineChoice, Scheduler, SchedulerError, pipeline_for};
-use berth_telemetry::{clock::Clock, ids::FreshIds};
+use berth_telemetry::clock::Clock;
+use berth_telemetry::ids::FreshIds;
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
-use tracing::{Instrument as _, Span, debug, field::Empty, info, info_span};
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span, debug, info, info_span};
 
-use crate::{
-    apply::Apply,
-    braking::unless_stopped,
-    cores::CoresBook,
-    error::Error,
-    facts::Facts,
-    hindrance::Hindrance,
-    metrics::CommitmentMetrics,
-    object::Origin,
-    pace::Pace,
-    plan::{Course, Decided, Limits, Placing, decide},
-    read::Reader,
-    status::{Delays, Says, report, status},
-    watches::{self, Watched},
-};
+use crate::apply::Apply;
+use crate::braking::unless_stopped;
+use crate::cores::CoresBook;
+use crate::error::Error;
+use crate::facts::Facts;
+use crate::hindrance::Hindrance;
+use crate::metrics::CommitmentMetrics;
+use crate::object::Origin;
+use crate::pace::Pace;
+use crate::plan::{Course, Decided, Limits, Placing, decide};
+use crate::read::Reader;
+use crate::status::{Delays, Says, report, status};
+use crate::watches::{self, Watched};
 
 /// A commitment with more new slots says that it is on its way before they are created, not after.
 const LONG_APPLY: usize = 32;

@@ -1,6 +1,7 @@
 //! Which object is served when several have the same UUID (U14), and where a commitment belongs.
 
-use berth_cluster::{Entry, ObjectKey, Routes, Store, indexes::COMMITMENT_BY_UUID};
+use berth_cluster::indexes::COMMITMENT_BY_UUID;
+use berth_cluster::{Entry, ObjectKey, Routes, Store};
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, labels, names};
 use kube::ResourceExt;

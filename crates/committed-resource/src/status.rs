@@ -4,23 +4,20 @@
 use std::time::Duration;
 
 use berth_cluster::{Frozen, ObjectKey};
-use berth_core::{ClusterName, backoff::retry_delay, commitment::State, slot::Standing, summary::Summary};
-use berth_crds::{
-    CommitmentState, CommittedResource, CommittedResourceStatus, Condition,
-    conditions::{
-        self, Status,
-        commitment::{Message, Reason},
-    },
-    facts,
-};
+use berth_core::ClusterName;
+use berth_core::backoff::retry_delay;
+use berth_core::commitment::State;
+use berth_core::slot::Standing;
+use berth_core::summary::Summary;
+use berth_crds::conditions::commitment::{Message, Reason};
+use berth_crds::conditions::{self, Status};
+use berth_crds::{CommitmentState, CommittedResource, CommittedResourceStatus, Condition, facts};
 use berth_scheduler::Shortage;
 use jiff::Timestamp;
 
-use crate::{
-    facts::{Facts, Holding},
-    ledger::{Claim, Verdict},
-    plan::{Course, Decided},
-};
+use crate::facts::{Facts, Holding};
+use crate::ledger::{Claim, Verdict};
+use crate::plan::{Course, Decided};
 
 /// How long to wait.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 mod cores;
 
-use berth_cluster::{Change, ObjectKey, Store, Watches, indexes::COMMITMENT_BY_UUID};
+use berth_cluster::indexes::COMMITMENT_BY_UUID;
+use berth_cluster::{Change, ObjectKey, Store, Watches};
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, Reservation, labels};
 use kube::ResourceExt;
@@ -95,10 +96,8 @@ fn with_uuid(uuid: &str, commitments: &Store<CommittedResource>) -> Vec<ObjectKe
 mod declared;
 #[cfg(test)]
 mod tests {
-    use berth_cluster::{
-        indexes::COMMITMENT_INDEXES,
-        testing::{applied, filled},
-    };
+    use berth_cluster::indexes::COMMITMENT_INDEXES;
+    use berth_cluster::testing::{applied, filled};
     use berth_crds::{names, testing};
 
     use super::*;

@@ -6,11 +6,9 @@ mod support;
 
 use std::time::Duration;
 
-use berth_crds::{
-    CommittedResource, Condition, Hypervisor, Knowledge, Reservation,
-    conditions::{find, is_ready, safety::BRAKED},
-    labels, names, testing,
-};
+use berth_crds::conditions::safety::BRAKED;
+use berth_crds::conditions::{find, is_ready};
+use berth_crds::{CommittedResource, Condition, Hypervisor, Knowledge, Reservation, labels, names, testing};
 use berth_testkit::{Server, seeds};
 use serde_json::{Value, json};
 

@@ -3,9 +3,11 @@
 
 mod support;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
-use berth_cluster::{Action, Reconciler as _, testing::applied_raw};
+use berth_cluster::testing::applied_raw;
+use berth_cluster::{Action, Reconciler as _};
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Knowledge, Reservation, names};
 use berth_telemetry::clock::Clock;

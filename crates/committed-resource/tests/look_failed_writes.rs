@@ -3,7 +3,8 @@
 
 mod support;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{Class, Classified, Reconciler as _};
 use berth_crds::{CommittedResource, names};

@@ -5,11 +5,8 @@ mod support;
 
 use std::time::Duration;
 
-use berth_crds::{
-    CommittedResource, Condition, Hypervisor, Knowledge, Reservation,
-    conditions::{find, safety},
-    labels, names,
-};
+use berth_crds::conditions::{find, safety};
+use berth_crds::{CommittedResource, Condition, Hypervisor, Knowledge, Reservation, labels, names};
 use berth_testkit::{Server, Verb, seeds};
 use serde_json::{Value, json};
 

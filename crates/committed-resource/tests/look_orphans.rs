@@ -3,24 +3,19 @@
 
 mod support;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
-use berth_cluster::{
-    ClusterMetrics, Events, Freezer, ObjectKey, Reconciler as _, Requests, Routes,
-    testing::{failing, opened},
-};
+use berth_cluster::testing::{failing, opened};
+use berth_cluster::{ClusterMetrics, Events, Freezer, ObjectKey, Reconciler as _, Requests, Routes};
 use berth_committed_resource::orphans::{self, Delays, OrphanController};
 use berth_core::ClusterName;
-use berth_crds::{
-    CommittedResource, Knowledge, Reservation,
-    conditions::{find, safety::BRAKED},
-    labels, names, testing,
-};
-use berth_telemetry::{
-    clock::Clock,
-    config::{self, ApiServers, Remote},
-    metrics::Metrics,
-};
+use berth_crds::conditions::find;
+use berth_crds::conditions::safety::BRAKED;
+use berth_crds::{CommittedResource, Knowledge, Reservation, labels, names, testing};
+use berth_telemetry::clock::Clock;
+use berth_telemetry::config::{self, ApiServers, Remote};
+use berth_telemetry::metrics::Metrics;
 use berth_testkit::{Server, World, next, seeds};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;

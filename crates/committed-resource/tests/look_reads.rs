@@ -4,10 +4,8 @@
 
 mod support;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use berth_cluster::Reconciler as _;
 use berth_committed_resource::CommittedResourceController;

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::{
-    host::{Amounts, Host},
-    ids::VmId,
-    reservation::{Reservation, ReservationKind},
-    units::Resources,
-};
+use crate::host::{Amounts, Host};
+use crate::ids::VmId;
+use crate::reservation::{Reservation, ReservationKind};
+use crate::units::Resources;
 
 /// What the reservations on one host block there, each with its own part.
 ///
@@ -71,10 +69,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{
-        ids::{ClusterName, HostName, SlotKey},
-        units::{Bytes, Cores},
-    };
+    use crate::ids::{ClusterName, HostName, SlotKey};
+    use crate::units::{Bytes, Cores};
 
     fn size(gib: u64, cpu: i64) -> Resources {
         Resources::new(Bytes::from_mib(gib * 1024), Cores::new(cpu))

@@ -5,11 +5,9 @@ use std::fmt;
 use jiff::Timestamp;
 use thiserror::Error;
 
-use crate::{
-    ids::{CommitmentUuid, DomainId, GroupName, ProjectId, Zone},
-    quantity::Quantity,
-    units::{Bytes, Cores},
-};
+use crate::ids::{CommitmentUuid, DomainId, GroupName, ProjectId, Zone};
+use crate::quantity::Quantity;
+use crate::units::{Bytes, Cores};
 
 /// `spec.resourceType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,11 +6,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::{
-    ids::{FlavorName, GroupName},
-    quoted::{one_line, quoted},
-    units::{Bytes, Cores, Resources, scale_cores},
-};
+use crate::ids::{FlavorName, GroupName};
+use crate::quoted::{one_line, quoted};
+use crate::units::{Bytes, Cores, Resources, scale_cores};
 
 /// A flavor: the shape of a VM.
 #[derive(Clone, Debug, PartialEq, Eq)]

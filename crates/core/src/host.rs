@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{
-    ids::{ClusterName, HostName, ProjectId, VmId, Zone},
-    units::{Bytes, Cores, Resources},
-};
+use crate::ids::{ClusterName, HostName, ProjectId, VmId, Zone};
+use crate::units::{Bytes, Cores, Resources};
 
 /// Memory and cores of which either may be unknown: a resource that the object does not name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

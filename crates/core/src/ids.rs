@@ -4,7 +4,9 @@
 //! deterministic choice in Berth. It carries no validation of its own: what the API server admits is decided
 //! by the CRDs, and old objects may hold anything (document 10 section 14).
 
-use std::{borrow::Borrow, fmt, sync::Arc};
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 

@@ -9,20 +9,16 @@ mod release;
 mod repair;
 mod shrink;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use jiff::Timestamp;
 use thiserror::Error;
 
-use crate::{
-    flavor::{Flavor, FlavorGroup, FlavorGroups},
-    ids::{CommitmentUuid, DomainId, GroupName, HostName, ProjectId, SlotName, Zone},
-    slot::{self, Slot},
-    units::{Bytes, Resources},
-};
+use crate::flavor::{Flavor, FlavorGroup, FlavorGroups};
+use crate::ids::{CommitmentUuid, DomainId, GroupName, HostName, ProjectId, SlotName, Zone};
+use crate::slot::{self, Slot};
+use crate::units::{Bytes, Resources};
 
 /// More slots than this are never created by one plan, whatever the amount asks for.
 pub const MAX_NEW_SLOTS: u64 = 20_000;

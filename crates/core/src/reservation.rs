@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{
-    ids::{GroupName, HostName, ProjectId, SlotKey, VmId, Zone},
-    units::Resources,
-};
+use crate::ids::{GroupName, HostName, ProjectId, SlotKey, VmId, Zone};
+use crate::units::Resources;
 
 /// One Reservation object of any type.
 #[derive(Clone, Debug, PartialEq, Eq)]

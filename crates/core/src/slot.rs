@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::{
-    host::ConditionStatus,
-    ids::{CommitmentUuid, DomainId, FlavorName, GroupName, HostName, ProjectId, SlotName, VmId, Zone},
-    units::{Bytes, Resources},
-};
+use crate::host::ConditionStatus;
+use crate::ids::{CommitmentUuid, DomainId, FlavorName, GroupName, HostName, ProjectId, SlotName, VmId, Zone};
+use crate::units::{Bytes, Resources};
 
 /// One Reservation of a commitment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,10 +115,8 @@ pub fn number(name: &SlotName, prefix: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        host::ConditionStatus::{False, True, Unknown},
-        testing::slot,
-    };
+    use crate::host::ConditionStatus::{False, True, Unknown};
+    use crate::testing::slot;
 
     #[test]
     fn document_20_section_7_3_examples_with_u38_and_u45() {

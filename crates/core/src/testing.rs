@@ -5,14 +5,12 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::{
-    commitment::{ResourceType, Spec, State},
-    flavor::{Flavor, FlavorGroup, Ratio},
-    host::{Capabilities, ConditionStatus, Host},
-    quantity::Quantity,
-    slot::Slot,
-    units::{Bytes, Cores, Resources},
-};
+use crate::commitment::{ResourceType, Spec, State};
+use crate::flavor::{Flavor, FlavorGroup, Ratio};
+use crate::host::{Capabilities, ConditionStatus, Host};
+use crate::quantity::Quantity;
+use crate::slot::Slot;
+use crate::units::{Bytes, Cores, Resources};
 
 /// The start of the names of the slots of [`spec`].
 pub const PREFIX: &str = "commitment-uuid-1-";

@@ -2,11 +2,9 @@
 //!
 //! 1 MiB is 1 048 576 bytes everywhere, whatever a field of an OpenStack API calls "MB".
 
-use std::{
-    fmt,
-    iter::Sum,
-    ops::{Add, AddAssign, Sub, SubAssign},
-};
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Sub, SubAssign};
 
 use crate::quantity;
 

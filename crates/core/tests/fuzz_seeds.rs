@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "the seeds are files")]
 
-#[path = "../../../fuzz/trials/changed.rs"]
+#[path = "../../../fuzz/changed.rs"]
 mod changed;
-#[path = "../../../fuzz/trials/quantity.rs"]
+#[path = "trials/quantity.rs"]
 mod trial;
 
 use berth_core::Quantity;

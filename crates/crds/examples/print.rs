@@ -1,7 +1,9 @@
 //! Prints all CRDs to standard output; with a directory as argument, writes one file for each into it. After `--optional`
 //! the same for the CRDs that Berth can do without.
 
-use std::{env, error::Error, fs, path::Path};
+use std::error::Error;
+use std::path::Path;
+use std::{env, fs};
 
 use berth_crds::generate;
 

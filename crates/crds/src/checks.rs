@@ -4,14 +4,9 @@
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{CustomResourceDefinition, SelectableField};
 
-use crate::{
-    normalise::version,
-    rules::{
-        Check, Rule,
-        What::{self, ConditionMap, NotEmpty, NotNegative, WholeQuantity},
-        attach,
-    },
-};
+use crate::normalise::version;
+use crate::rules::What::{self, ConditionMap, NotEmpty, NotNegative, WholeQuantity};
+use crate::rules::{Check, Rule, attach};
 
 /// Fields that a list or watch of Reservations can select by (document 10 section 15.2 no. 6).
 const RESERVATION_SELECTABLE_FIELDS: [&str; 2] = [".spec.type", ".spec.targetHost"];

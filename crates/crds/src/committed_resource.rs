@@ -1,6 +1,7 @@
 //! CommittedResource: one commitment that Limes knows (document 10 section 2).
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
+use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::CustomResource;

@@ -7,10 +7,10 @@
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::CustomResourceExt;
 
+use crate::normalise::{normalise, root};
 use crate::{
     CommittedResource, Datasource, FlavorGroupCapacity, History, Hypervisor, Knowledge, Pipeline, ProjectQuota,
     Reservation, checks,
-    normalise::{normalise, root},
 };
 
 /// Why a CRD could not be printed.

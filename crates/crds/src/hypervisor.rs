@@ -8,8 +8,9 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::hypervisor_details::unknown;
 pub use crate::hypervisor_details::{Capabilities, Cell, DomainCapabilities, OperatingSystem, UpdateStatus};
-use crate::{Quantity, hypervisor_details::unknown, schema, wire};
+use crate::{Quantity, schema, wire};
 
 /// How a host is to be run (document 10 section 8.1).
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,6 +1,7 @@
 //! Reservation: a block of capacity on one host, in one of three variants (document 10 section 3).
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
+use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::CustomResource;

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use kube::Resource;
 
+use crate::reservation::CommittedResourceReservationSpec;
 use crate::{
     CommitmentState, CommittedResource, CommittedResourceSpec, Hypervisor, HypervisorSpec, HypervisorStatus, Knowledge,
     KnowledgeSpec, Pipeline, PipelineSpec, Quantity, Reservation, ReservationSpec, ReservationType, ResourceType,
-    labels, names, reservation::CommittedResourceReservationSpec, resources,
+    labels, names, resources,
 };
 
 /// The zone of all objects made here.

@@ -7,13 +7,10 @@ use berth_crds::{generate, names};
 use kube::api::{DynamicObject, ListParams};
 use serde_json::{Value, json};
 
-use support::{
-    beyond,
-    cases::{Act, Case, create, refused, status, taken, update},
-    edit::{edited, remove, set},
-    example,
-    server::{Server, name},
-};
+use support::cases::{Act, Case, create, refused, status, taken, update};
+use support::edit::{edited, remove, set};
+use support::server::{Server, name};
+use support::{beyond, example};
 
 const COMMITMENT: &str = "committed_resource";
 const SLOT: &str = "reservation_committed";

@@ -1,7 +1,9 @@
 //! `config/crd/` holds what this crate generates.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
 use berth_crds::generate;
 

@@ -2,11 +2,11 @@
 //! some thousand changes to them.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
-#[path = "../../../fuzz/trials/changed.rs"]
+#[path = "../../../fuzz/changed.rs"]
 mod changed;
-#[path = "../../../fuzz/trials/flavor_groups.rs"]
+#[path = "trials/flavor_groups.rs"]
 mod flavor_groups;
-#[path = "../../../fuzz/trials/names.rs"]
+#[path = "trials/names.rs"]
 mod names;
 
 use berth_core::flavor::FlavorGroups;

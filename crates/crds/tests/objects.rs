@@ -3,11 +3,13 @@
 
 mod support;
 
+use berth_crds::flavor_group::FlavorGroupFeatures;
 use berth_crds::{
     CommittedResource, Datasource, FlavorGroupCapacity, Hypervisor, Knowledge, Pipeline, ProjectQuota, Quantity,
-    Reservation, flavor_group::FlavorGroupFeatures,
+    Reservation,
 };
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use support::{changed, example};

@@ -1,7 +1,8 @@
 //! The CRDs are those of the tables of document 10, before and after our checks are added.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
-use std::{fs, path::Path};
+use std::fs;
+use std::path::Path;
 
 use berth_crds::{QUANTITY_PATTERN, generate};
 use serde_json::{Value, json};

@@ -11,13 +11,10 @@ use kube::api::PostParams;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use support::{
-    beyond,
-    cases::{Act, Case},
-    edit::edited,
-    example,
-    server::{Server, name},
-};
+use support::cases::{Act, Case};
+use support::edit::edited;
+use support::server::{Server, name};
+use support::{beyond, example};
 
 /// One object of a case, under a name of its own. Names are wrong for rules C1 and Q1, which is part of the test.
 fn old_object(number: usize, case: &Case) -> Option<Value> {

@@ -1,7 +1,8 @@
 //! Where a server listens. It decides how the address flags are read (`:8081`, `host:port`, `0` for off; document 11
 //! section 3.1) and opens the socket.
 
-use std::{fmt, str::FromStr};
+use std::fmt;
+use std::str::FromStr;
 
 use tokio::net::TcpListener;
 

@@ -1,15 +1,11 @@
 //! How answers look on the wire: JSON with a newline, errors as one line of plain text (documents 22 and 30). It
 //! decides headers and form, and what is said to paths and methods that do not exist; codes and texts are up to the APIs.
 
-use axum::{
-    Router,
-    body::Body,
-    http::{
-        HeaderValue, StatusCode,
-        header::{CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS},
-    },
-    response::Response,
-};
+use axum::Router;
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
 use serde::Serialize;
 
 const PLAIN: &str = "text/plain; charset=utf-8";

@@ -1,15 +1,11 @@
 //! Bodies of requests. It decides what is said about a body that is too large or breaks off; what is in it is read by
 //! the APIs.
 
-use axum::{
-    body::Bytes,
-    extract::{
-        FromRequest, Request,
-        rejection::{BytesRejection, FailedToBufferBody},
-    },
-    http::StatusCode,
-    response::{IntoResponse, Response},
-};
+use axum::body::Bytes;
+use axum::extract::rejection::{BytesRejection, FailedToBufferBody};
+use axum::extract::{FromRequest, Request};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 
 use crate::answer;
 

@@ -1,9 +1,13 @@
 //! Probes. It decides when a process is alive (it answers) and when it is ready (every component that registered says
 //! so; decision U23); what makes a component ready is known to the component.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use axum::{Router, extract, http::StatusCode, response::Response, routing::get};
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::routing::get;
+use axum::{Router, extract};
 use parking_lot::RwLock;
 
 use crate::answer;

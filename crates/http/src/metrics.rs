@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use axum::{
-    Router,
-    extract::State,
-    http::{Method, StatusCode, header::CONTENT_TYPE},
-    response::IntoResponse,
-    routing::get,
-};
-use berth_telemetry::{declare_metrics, metrics::Metrics};
+use axum::Router;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{Method, StatusCode};
+use axum::response::IntoResponse;
+use axum::routing::get;
+use berth_telemetry::declare_metrics;
+use berth_telemetry::metrics::Metrics;
 use prometheus::{HistogramVec, IntCounterVec, IntGaugeVec};
 
 const BUCKETS: [f64; 12] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0];

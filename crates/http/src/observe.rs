@@ -1,26 +1,24 @@
 //! What happens around every request: it gets a name and a span, it is bounded in time and size, a panic becomes an
 //! answer, and the answer is counted and logged. It decides what a client sees when a handler fails to answer at all.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Instant};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
 
-use axum::{
-    Router,
-    body::Body,
-    extract::{DefaultBodyLimit, MatchedPath, Request, State},
-    http::{Method, StatusCode},
-    middleware::{Next, from_fn_with_state},
-    response::Response,
-};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::http::{Method, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
 use futures::FutureExt as _;
 use tower_http::timeout::TimeoutBody;
 use tracing::Instrument as _;
 
-use crate::{
-    answer,
-    limits::Limits,
-    metrics::HttpMetrics,
-    request_id::{RequestId, X_REQUEST_ID},
-};
+use crate::answer;
+use crate::limits::Limits;
+use crate::metrics::HttpMetrics;
+use crate::request_id::{RequestId, X_REQUEST_ID};
 
 /// What the layer needs to know about its server.
 pub(crate) struct Observer {

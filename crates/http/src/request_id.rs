@@ -1,12 +1,13 @@
 //! The name of a request, by which it is found again in logs, in answers and on the objects that it creates. It decides
 //! which names of clients are taken over and what is used instead (document 30 sections 2.2 and 16, B3).
 
-use std::{convert::Infallible, fmt, sync::Arc};
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::Arc;
 
-use axum::{
-    extract::FromRequestParts,
-    http::{HeaderMap, HeaderName, HeaderValue, request::Parts},
-};
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 /// The header, in requests and in answers.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

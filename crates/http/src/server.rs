@@ -1,39 +1,37 @@
 //! One listening server. It decides how many connections there are at once, that a stop ends them within a bounded time
 //! and when a listener is given up; what is around each request is in `observe`.
 
-use std::{
-    convert::Infallible,
-    future::Future as _,
-    io,
-    net::SocketAddr,
-    pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::convert::Infallible;
+use std::future::Future as _;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
-use axum::{Router, body::Body, extract::ConnectInfo, http::Request, response::Response};
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::Request;
+use axum::response::Response;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::{TcpListener, TcpStream},
-    sync::Semaphore,
-    task::JoinSet,
-    time::{Instant, Sleep, sleep},
-};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, Sleep, sleep};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use crate::{
-    error::HttpError,
-    limits::Limits,
-    metrics::HttpMetrics,
-    observe::{self, Observer},
-};
+use crate::error::HttpError;
+use crate::limits::Limits;
+use crate::metrics::HttpMetrics;
+use crate::observe::{self, Observer};
 
 /// Pause after a failure to accept that is not the fault of a client, mostly too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);

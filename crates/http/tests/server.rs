@@ -1,31 +1,21 @@
 //! A server on a real socket: what clients see, also those that do not behave.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
-use axum::{
-    Router,
-    extract::ConnectInfo,
-    http::StatusCode,
-    routing::{get, post},
-};
-use berth_http::{
-    Content, HttpError, Limits, Readiness, RequestId, Server, answer, health,
-    metrics::{self, HttpMetrics},
-};
+use axum::Router;
+use axum::extract::ConnectInfo;
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use berth_http::metrics::{self, HttpMetrics};
+use berth_http::{Content, HttpError, Limits, Readiness, RequestId, Server, answer, health};
 use berth_telemetry::metrics::Metrics;
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
-    task::JoinHandle,
-};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 struct Running {

@@ -4,14 +4,12 @@ use std::collections::BTreeSet;
 
 use berth_crds::Hypervisor;
 
-use crate::{
-    Key, Law, Outside, Snapshot, Touched, Violation,
-    amounts::{RESOURCES, words},
-    cores::oversold,
-    room::room,
-    slots::{of_slot, unprotected, wrong_zone},
-    snapshot::confirmed,
-};
+use crate::amounts::{RESOURCES, words};
+use crate::cores::oversold;
+use crate::room::room;
+use crate::slots::{of_slot, unprotected, wrong_zone};
+use crate::snapshot::confirmed;
+use crate::{Key, Law, Outside, Snapshot, Touched, Violation};
 
 /// What is broken although it must hold after every write, ascending, without what is the doing of others.
 pub fn always(snapshot: &Snapshot, outside: &Outside) -> Vec<Violation> {

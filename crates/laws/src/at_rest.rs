@@ -7,14 +7,12 @@ use berth_crds::{
 };
 use kube::ResourceExt;
 
-use crate::{
-    Key, Law, Snapshot, Violation,
-    amounts::{memory_of, mib_up, used},
-    cores::idle,
-    frozen::is_annotated,
-    slots::{has_finalizer, is_ours, on_its_way_out, orphaned, slot_is_ready},
-    snapshot::{commitment_of, confirmed, in_force_on, says_duplicate},
-};
+use crate::amounts::{memory_of, mib_up, used};
+use crate::cores::idle;
+use crate::frozen::is_annotated;
+use crate::slots::{has_finalizer, is_ours, on_its_way_out, orphaned, slot_is_ready};
+use crate::snapshot::{commitment_of, confirmed, in_force_on, says_duplicate};
+use crate::{Key, Law, Snapshot, Violation};
 
 /// What is broken when the world is at rest, ascending, besides what [`crate::always`] finds. Slots that were deleted and
 /// are kept by finalizers of others are not judged, nor are frozen commitments (U57), nor hosts whose slots could not be

@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 
 use berth_crds::{CommitmentState, CommittedResource, Time, conditions, resources};
 
-use crate::{
-    Key, Law, Snapshot, Violation,
-    amounts::{amount, offered},
-    snapshot::{Place, accepted_cores, place},
-};
+use crate::amounts::{amount, offered};
+use crate::snapshot::{Place, accepted_cores, place};
+use crate::{Key, Law, Snapshot, Violation};
 
 /// The cores of a place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use berth_crds::{CommittedResource, CommittedResourceSpec, Reservation, labels};
 use kube::ResourceExt;
 
-use crate::{Snapshot, snapshot::commitment_of};
+use crate::Snapshot;
+use crate::snapshot::commitment_of;
 
 /// What the configuration freezes: `freeze.zones` and `freeze.flavorGroups`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

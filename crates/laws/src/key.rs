@@ -1,6 +1,7 @@
 //! Where an object lives and what it is called.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
+use std::sync::Arc;
 
 use berth_core::ClusterName;
 

@@ -8,13 +8,11 @@ use kube::ResourceExt;
 
 mod cores;
 
-use crate::{
-    Key, Law, Snapshot, Touched, Violation,
-    amounts::RESOURCES,
-    room::{Room, room},
-    slots::stands,
-    snapshot::Place,
-};
+use crate::amounts::RESOURCES;
+use crate::room::{Room, room};
+use crate::slots::stands;
+use crate::snapshot::Place;
+use crate::{Key, Law, Snapshot, Touched, Violation};
 
 /// What is excused. It is right after every change when [`Outside::learn`] is told of every change, and
 /// [`Outside::excuse`] of those that somebody else made to an object of ours.

@@ -2,17 +2,14 @@
 //! commits any more (U49). It decides since when that is so and when it is too long; the time is an argument, and so is
 //! that nobody could know of it or do anything about it.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use berth_crds::{Reservation, conditions::safety};
+use berth_crds::Reservation;
+use berth_crds::conditions::safety;
 
-use crate::{
-    Frozen, Key, Law, Snapshot, Touched, Violation,
-    slots::{is_ours, on_its_way_out, orphaned},
-};
+use crate::slots::{is_ours, on_its_way_out, orphaned};
+use crate::{Frozen, Key, Law, Snapshot, Touched, Violation};
 
 /// Watches over one of the two laws. Right after every change when [`Overdue::learn`] is told of every change, and of
 /// everything that is there at the beginning. All times are readings of one monotonic clock.

@@ -6,10 +6,8 @@ use std::collections::BTreeSet;
 use berth_crds::{Hypervisor, Reservation, ReservationType};
 use kube::ResourceExt;
 
-use crate::{
-    amounts::{offered, used},
-    snapshot::Snapshot,
-};
+use crate::amounts::{offered, used};
+use crate::snapshot::Snapshot;
 
 /// One resource of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,8 @@
 use berth_crds::{CommittedResource, Reservation, conditions, labels};
 use kube::ResourceExt;
 
-use crate::{
-    Key, Law, Snapshot, Violation,
-    snapshot::{commitment_of, confirmed},
-};
+use crate::snapshot::{commitment_of, confirmed};
+use crate::{Key, Law, Snapshot, Violation};
 
 /// Whether a commitment or a slot still breaks a law.
 pub(crate) fn stands(snapshot: &Snapshot, law: Law, object: &Key) -> bool {

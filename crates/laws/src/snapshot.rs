@@ -1,11 +1,9 @@
 //! The objects that are judged, by name and by what links them. It holds what it is given and decides only which object
 //! is served for a UUID.
 
-use std::{
-    borrow::Borrow,
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use berth_core::ClusterName;
 use berth_crds::{

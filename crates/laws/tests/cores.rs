@@ -6,7 +6,8 @@ mod world;
 use std::sync::Arc;
 
 use berth_core::ClusterName;
-use berth_crds::{CommitmentState, CommittedResource, Time, conditions::Status};
+use berth_crds::conditions::Status;
+use berth_crds::{CommitmentState, CommittedResource, Time};
 use berth_laws::{Key, Law, Outside, Snapshot, Touched, always, always_touched};
 use jiff::Timestamp;
 

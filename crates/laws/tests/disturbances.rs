@@ -3,14 +3,14 @@
 
 mod world;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_core::ClusterName;
-use berth_crds::{CommitmentState, CommittedResource, Reservation, Time, conditions::Status, labels};
-use berth_laws::{
-    Key, Law, Snapshot,
-    testing::{Disturbances, Moment, confirms},
-};
+use berth_crds::conditions::Status;
+use berth_crds::{CommitmentState, CommittedResource, Reservation, Time, labels};
+use berth_laws::testing::{Disturbances, Moment, confirms};
+use berth_laws::{Key, Law, Snapshot};
 use jiff::{SignedDuration, Timestamp};
 
 use world::{commitment, condition, slot};

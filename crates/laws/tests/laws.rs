@@ -5,10 +5,8 @@ mod world;
 
 use std::collections::BTreeSet;
 
-use berth_crds::{
-    CommitmentState, Reservation, ReservationSpec, ReservationType, Time, conditions::Status, labels, resources,
-    testing,
-};
+use berth_crds::conditions::Status;
+use berth_crds::{CommitmentState, Reservation, ReservationSpec, ReservationType, Time, labels, resources, testing};
 use berth_laws::{Law, Outside, always, at_rest};
 use jiff::Timestamp;
 

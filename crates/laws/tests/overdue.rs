@@ -3,14 +3,12 @@
 
 mod world;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_core::ClusterName;
-use berth_crds::{
-    CommittedResource, Hypervisor, Reservation, Time,
-    conditions::{Status, condition, safety},
-    labels, testing,
-};
+use berth_crds::conditions::{Status, condition, safety};
+use berth_crds::{CommittedResource, Hypervisor, Reservation, Time, labels, testing};
 use berth_laws::{Frozen, Key, Law, Overdue, Snapshot, Touched};
 use jiff::Timestamp;
 

@@ -5,10 +5,8 @@ mod world;
 
 use berth_core::ClusterName;
 use berth_crds::testing;
-use berth_laws::{
-    Key, Law, Outside,
-    testing::{Promise, Promises, overpromised},
-};
+use berth_laws::testing::{Promise, Promises, overpromised};
+use berth_laws::{Key, Law, Outside};
 
 use world::{UUID, World, expect, host, instance, slot, sound};
 

@@ -5,17 +5,17 @@
 
 mod world;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use berth_core::ClusterName;
 use berth_crds::{CommitmentState, CommittedResource, FlavorGroupCapacity, Hypervisor, Reservation, Time, testing};
 use berth_laws::{Key, Outside, Snapshot, Touched, always, always_touched, at_rest};
 use jiff::Timestamp;
-use proptest::{collection::vec, option, prelude::*};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
 
 /// One change in a world that is small enough for everything to meet.
 #[derive(Clone, Debug)]

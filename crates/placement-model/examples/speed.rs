@@ -2,16 +2,12 @@
 //! median and the largest of some hundred answers, search and writing together, and what a claim costs the model.
 #![allow(clippy::cast_precision_loss, clippy::disallowed_methods, reason = "for people")]
 
-use std::{
-    hint::black_box,
-    time::{Duration, Instant},
-};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
 
-use berth_placement_model::{
-    ClassName, Inventory, Key, Model, ProviderId, ProviderState, TraitName, Version, parse,
-    provider::{Aggregate, Held},
-    question::GenerationOptions,
-};
+use berth_placement_model::provider::{Aggregate, Held};
+use berth_placement_model::question::GenerationOptions;
+use berth_placement_model::{ClassName, Inventory, Key, Model, ProviderId, ProviderState, TraitName, Version, parse};
 use jiff::Timestamp;
 
 const HOSTS: i64 = 10_000;

@@ -5,11 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::{
-    Inventory, ProviderId, ProviderState,
-    changes::{NewProvider, ProviderChange},
-    provider::Held,
-};
+use crate::changes::{NewProvider, ProviderChange};
+use crate::provider::Held;
+use crate::{Inventory, ProviderId, ProviderState};
 
 impl NewProvider {
     /// The provider right after it was created at `now`, with the number that the ledger gave it.

@@ -15,11 +15,9 @@ mod walk;
 pub use pages::Pages;
 use thiserror::Error;
 
-use crate::{
-    Model, Refusal, json,
-    model::{Record, Slot, Tree},
-    question::{CandidatesQuestion, GenerationOptions},
-};
+use crate::model::{Record, Slot, Tree};
+use crate::question::{CandidatesQuestion, GenerationOptions};
+use crate::{Model, Refusal, json};
 use form::{Form, Requests};
 use plan::{Plan, Planned};
 

@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{ClassName, Facts, Inventory, Key, ProviderId, TraitName, command::NOBODY, provider::Aggregate};
+use crate::command::NOBODY;
+use crate::provider::Aggregate;
+use crate::{ClassName, Facts, Inventory, Key, ProviderId, TraitName};
 
 /// Everything that a write changes. Times are the ledger's.
 #[derive(Debug, Clone, Default, PartialEq)]

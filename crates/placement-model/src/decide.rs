@@ -14,15 +14,12 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use crate::{
-    Changes, ClassName, Command, Facts, Key, Outcome, ProviderState, Refusal, TraitName,
-    changes::{NameChange, ProviderChange},
-    command::{ConsumerWrite, NewInventories, ReservedRule},
-    names::is_custom,
-    provider::Aggregate,
-    refusal::Code,
-    standard,
-};
+use crate::changes::{NameChange, ProviderChange};
+use crate::command::{ConsumerWrite, NewInventories, ReservedRule};
+use crate::names::is_custom;
+use crate::provider::Aggregate;
+use crate::refusal::Code;
+use crate::{Changes, ClassName, Command, Facts, Key, Outcome, ProviderState, Refusal, TraitName, standard};
 use allocations::{Interim, Request};
 use decision::{Decision, only, raised};
 use view::{View, no_such_class};

@@ -1,7 +1,8 @@
 //! Keys of providers, consumers and aggregates. It decides when two spellings are the same key (document 51 section 19
 //! nos. 19 and 20).
 
-use std::{fmt, sync::Arc};
+use std::fmt;
+use std::sync::Arc;
 
 /// A key as it is stored and compared: in canonical form (lower case, dashes) if it is a UUID in any spelling, else as given.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

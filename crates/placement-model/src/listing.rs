@@ -1,12 +1,9 @@
 //! GET `/resource_providers` (document 51 section 4.3): which providers hold for all filters. It decides the order in which
 //! unknown names are noticed; how a provider is shown is up to the protocol.
 
-use crate::{
-    Model, Refusal,
-    model::{Number, Provider, Record},
-    question::{Group, ProvidersQuestion},
-    resolve,
-};
+use crate::model::{Number, Provider, Record};
+use crate::question::{Group, ProvidersQuestion};
+use crate::{Model, Refusal, resolve};
 
 /// The filters of a list, with numbers instead of names.
 struct Filter {

@@ -1,6 +1,8 @@
 //! Names of resource classes and traits. It decides which names are custom ones, and nothing about which exist.
 
-use std::{borrow::Borrow, fmt, sync::Arc};
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
 
 /// The trait of providers whose inventory others may use (document 51 section 12.2).
 pub const SHARES: &str = "MISC_SHARES_VIA_AGGREGATE";

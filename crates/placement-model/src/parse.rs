@@ -7,10 +7,8 @@ mod values;
 
 pub use groups::candidates;
 
-use crate::{
-    Key, Refusal, Version,
-    question::{Group, ProvidersQuestion},
-};
+use crate::question::{Group, ProvidersQuestion};
+use crate::{Key, Refusal, Version};
 pub use schema::Pair;
 use schema::{Form, Schema};
 

@@ -3,11 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::{
-    ClassName, Key, Model, Refusal, TraitName,
-    model::{Number, Slot},
-    question::Group,
-};
+use crate::model::{Number, Slot};
+use crate::question::Group;
+use crate::{ClassName, Key, Model, Refusal, TraitName};
 
 /// Classes with amounts.
 pub fn resources(model: &Model, group: &Group) -> Result<Vec<(Number, Option<u64>)>, Refusal> {

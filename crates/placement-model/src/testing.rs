@@ -7,11 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use crate::changes::{ConsumerChange, NameChange};
+use crate::facts::Consumer;
 use crate::{
-    Changes, ClassName, Command, Facts, Key, Outcome, ProviderId, ProviderState, Refusal, TraitName, Wants,
-    changes::{ConsumerChange, NameChange},
-    decide,
-    facts::Consumer,
+    Changes, ClassName, Command, Facts, Key, Outcome, ProviderId, ProviderState, Refusal, TraitName, Wants, decide,
 };
 
 /// Everything that Placement remembers.

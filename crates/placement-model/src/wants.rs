@@ -3,11 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::{
-    ClassName, Command, Key, TraitName, Wants,
-    command::{ConsumerWrite, Parent},
-    standard,
-};
+use crate::command::{ConsumerWrite, Parent};
+use crate::{ClassName, Command, Key, TraitName, Wants, standard};
 
 impl Command {
     /// What has to be read before this can be decided.

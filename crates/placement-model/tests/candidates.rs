@@ -5,7 +5,9 @@ mod cloud;
 
 use std::collections::BTreeSet;
 
-use berth_placement_model::{NoCandidates, Version, parse, question::GenerationOptions, refusal::Code};
+use berth_placement_model::question::GenerationOptions;
+use berth_placement_model::refusal::Code;
+use berth_placement_model::{NoCandidates, Version, parse};
 use serde_json::json;
 
 use cloud::{A, B, Cloud, SHARES, environment, held};

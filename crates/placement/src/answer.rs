@@ -1,14 +1,10 @@
 //! What handlers answer, as values, and how it becomes a response (document 51 section 1.3). It decides headers; what is in a
 //! body is in `shapes`.
 
-use axum::{
-    body::Body,
-    http::{
-        HeaderMap, HeaderName, HeaderValue, StatusCode,
-        header::{CACHE_CONTROL, CONTENT_TYPE, LAST_MODIFIED, LOCATION},
-    },
-    response::Response,
-};
+use axum::body::Body;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LAST_MODIFIED, LOCATION};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::Response;
 use berth_placement_model::Version;
 use jiff::Timestamp;
 use serde::Serialize;

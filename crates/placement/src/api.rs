@@ -3,22 +3,21 @@
 
 mod seeds;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_placement_model::question::GenerationOptions;
 use berth_telemetry::clock::{Clock, SystemClock};
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::{Instant, timeout_at},
-};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
 
 pub use seeds::Seeds;
 
-use crate::{
-    ledger::Ledger,
-    policy::Policies,
-    protocol::{authentication::Authentication, cors::Cors, problem::Problem},
-};
+use crate::ledger::Ledger;
+use crate::policy::Policies;
+use crate::protocol::authentication::Authentication;
+use crate::protocol::cors::Cors;
+use crate::protocol::problem::Problem;
 
 /// What the API bears.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

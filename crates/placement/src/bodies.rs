@@ -9,11 +9,13 @@ pub mod providers;
 pub mod queries;
 pub mod reshape;
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use berth_placement_model::Key;
 
-use crate::{json::Json, schema::Schema};
+use crate::json::Json;
+use crate::schema::Schema;
 
 /// A schema that is made once.
 pub type Lazy = LazyLock<Schema>;

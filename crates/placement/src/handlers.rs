@@ -19,12 +19,10 @@ mod usages;
 use berth_placement_model::Version;
 use serde_json::json;
 
-use crate::{
-    answer::{Age, Answer},
-    api::Api,
-    protocol::problem::Problem,
-    route::Action,
-};
+use crate::answer::{Age, Answer};
+use crate::api::Api;
+use crate::protocol::problem::Problem;
+use crate::route::Action;
 use call::Call;
 
 /// Does it.

@@ -14,7 +14,8 @@ mod shelf;
 pub mod sqlite;
 mod times;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use berth_placement_model::{ClassName, Command, Key, Model, Outcome, ProviderState, Refusal};
 use futures::future::BoxFuture;

@@ -1,39 +1,31 @@
 //! What happens around every request: names, CORS, authentication, microversion, content headers, routing, the handler, and the
 //! headers of the answer. The order decides which of several faults is told.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
-use axum::{
-    Router,
-    body::Body,
-    extract::{Request, State},
-    http::{
-        HeaderValue, StatusCode,
-        header::{CONNECTION, HOST, VARY},
-        request::Parts,
-    },
-    response::Response,
-    routing::any,
-};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{CONNECTION, HOST, VARY};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use axum::routing::any;
 use berth_placement_model::Version;
 use futures::FutureExt as _;
 use tokio::time::{Instant, timeout_at};
 
-use crate::{
-    answer::Answer,
-    api::Api,
-    handlers::{self, call::Call},
-    policy::Target,
-    protocol::{
-        accept,
-        authentication::{Caller, Unknown},
-        body, content, microversion,
-        names::{self, RequestId},
-        problem::{Problem, Told},
-        target,
-    },
-    route::{self, Destination, Endpoint, Media, PATHS, Route},
-};
+use crate::answer::Answer;
+use crate::api::Api;
+use crate::handlers;
+use crate::handlers::call::Call;
+use crate::policy::Target;
+use crate::protocol::authentication::{Caller, Unknown};
+use crate::protocol::names::{self, RequestId};
+use crate::protocol::problem::{Problem, Told};
+use crate::protocol::{accept, body, content, microversion, target};
+use crate::route::{self, Destination, Endpoint, Media, PATHS, Route};
 
 impl Api {
     /// The API as a router. It routes by itself; the paths are named here for metrics only.

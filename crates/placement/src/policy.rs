@@ -73,7 +73,7 @@ pub enum PolicyError {
         /// Its name.
         name: String,
         /// What is wrong.
-        cause: String,
+        cause: RuleError,
     },
     /// Rules refer to each other.
     #[error("rule {0:?} of the policy file refers to itself, maybe through others; break the circle")]
@@ -136,8 +136,28 @@ pub fn refuse_circles(rules: &BTreeMap<String, Check>) -> Result<(), PolicyError
 /// Deeper parentheses are refused.
 const MOST_NESTED: usize = 32;
 
+/// Why a rule cannot be read.
+#[derive(Debug, Error)]
+pub enum RuleError {
+    /// A word stands where the rule should end.
+    #[error("{0:?} is not expected here")]
+    Unexpected(String),
+    /// There are too many parentheses.
+    #[error("more than {MOST_NESTED} parentheses in each other")]
+    TooDeep,
+    /// A parenthesis stays open.
+    #[error("a closing parenthesis is missing")]
+    Open,
+    /// The rule ends too early.
+    #[error("something is missing at the end")]
+    Cut,
+    /// A word is no check.
+    #[error("{0:?} is no check; write role:, rule:, project_id:%(project_id)s, @ or !")]
+    NoCheck(String),
+}
+
 /// The rule, or what is wrong with it.
-pub fn parse(text: &str) -> Result<Check, String> {
+pub fn parse(text: &str) -> Result<Check, RuleError> {
     let words = words(text);
     if words.is_empty() {
         return Ok(Check::Always);
@@ -146,7 +166,7 @@ pub fn parse(text: &str) -> Result<Check, String> {
     let check = reader.any()?;
     match reader.words.get(reader.at) {
         None => Ok(check),
-        Some(word) => Err(format!("{word:?} is not expected here")),
+        Some(word) => Err(RuleError::Unexpected((*word).to_owned())),
     }
 }
 
@@ -170,7 +190,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn any(&mut self) -> Result<Check, String> {
+    fn any(&mut self) -> Result<Check, RuleError> {
         let mut checks = vec![self.all()?];
         while self.takes("or") {
             checks.push(self.all()?);
@@ -178,7 +198,7 @@ impl Reader<'_> {
         Ok(one_or(checks, Check::Any))
     }
 
-    fn all(&mut self) -> Result<Check, String> {
+    fn all(&mut self) -> Result<Check, RuleError> {
         let mut checks = vec![self.single()?];
         while self.takes("and") {
             checks.push(self.single()?);
@@ -186,7 +206,7 @@ impl Reader<'_> {
         Ok(one_or(checks, Check::All))
     }
 
-    fn single(&mut self) -> Result<Check, String> {
+    fn single(&mut self) -> Result<Check, RuleError> {
         let mut negated = false;
         while self.takes("not") {
             negated = !negated;
@@ -195,18 +215,18 @@ impl Reader<'_> {
         Ok(if negated { Check::Not(Box::new(check)) } else { check })
     }
 
-    fn nested(&mut self) -> Result<Check, String> {
+    fn nested(&mut self) -> Result<Check, RuleError> {
         self.depth += 1;
         if self.depth > MOST_NESTED {
-            return Err(format!("more than {MOST_NESTED} parentheses in each other"));
+            return Err(RuleError::TooDeep);
         }
         let check = self.any()?;
         self.depth -= 1;
-        if self.takes(")") { Ok(check) } else { Err("a closing parenthesis is missing".to_owned()) }
+        if self.takes(")") { Ok(check) } else { Err(RuleError::Open) }
     }
 
-    fn leaf(&mut self) -> Result<Check, String> {
-        let word = *self.words.get(self.at).ok_or("something is missing at the end")?;
+    fn leaf(&mut self) -> Result<Check, RuleError> {
+        let word = *self.words.get(self.at).ok_or(RuleError::Cut)?;
         self.at += 1;
         match (word, word.split_once(':')) {
             ("@", _) => Ok(Check::Always),
@@ -216,7 +236,7 @@ impl Reader<'_> {
             (_, Some((left, right))) if !left.is_empty() && left != "http" && left != "https" => {
                 Ok(Check::Equal { left: left.to_owned(), right: right.to_owned() })
             }
-            _ => Err(format!("{word:?} is no check; write role:, rule:, project_id:%(project_id)s, @ or !")),
+            _ => Err(RuleError::NoCheck(word.to_owned())),
         }
     }
 
@@ -350,7 +370,7 @@ mod tests {
         for bad in ["role:a or", "(role:a", "role:a)", "and", "admin", "role:a role:b", "http://x/y"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
-        assert!(parse(&"( ".repeat(1000)).unwrap_err().contains("more than 32"));
+        assert!(parse(&"( ".repeat(1000)).unwrap_err().to_string().contains("more than 32"));
     }
 
     proptest! {

@@ -9,7 +9,8 @@ use axum::http::{Method, StatusCode};
 pub use endpoints::{Action, ENDPOINTS, Endpoint, Media};
 pub use paths::{PATHS, Route};
 
-use crate::protocol::{problem::Problem, target::path_item};
+use crate::protocol::problem::Problem;
+use crate::protocol::target::path_item;
 
 /// Where a request goes: an endpoint and the items of its path.
 #[derive(Debug, Clone, PartialEq, Eq)]

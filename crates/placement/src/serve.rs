@@ -3,43 +3,32 @@
 
 mod database;
 
-use std::{
-    convert::Infallible,
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::convert::Infallible;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
-use axum::{
-    Json, Router,
-    extract::State,
-    http::StatusCode,
-    response::{IntoResponse, Response},
-    routing::get,
-};
-use berth_http::{Address, Component, HttpError, Limits, Readiness, Server, health, metrics::HttpMetrics};
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use berth_http::metrics::HttpMetrics;
+use berth_http::{Address, Component, HttpError, Limits, Readiness, Server, health};
 use berth_placement_model::Model;
-use berth_telemetry::{
-    clock::SystemClock,
-    metrics::{Kind, Metric, Metrics, MetricsError},
-};
+use berth_telemetry::clock::SystemClock;
+use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 use prometheus::IntGauge;
 use serde_json::json;
 use thiserror::Error;
-use tokio::{
-    sync::Mutex,
-    time::{Instant, interval},
-};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, interval};
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    Api, GenerationOptions, Policies,
-    api::Seeds,
-    ledger::{Ledger, LedgerError, LedgerMetrics, Operated},
-    protocol::{
-        authentication::{Authentication, Off},
-        cors::Cors,
-    },
-};
+use crate::api::Seeds;
+use crate::ledger::{Ledger, LedgerError, LedgerMetrics, Operated};
+use crate::protocol::authentication::{Authentication, Off};
+use crate::protocol::cors::Cors;
+use crate::{Api, GenerationOptions, Policies};
 
 pub use database::Database;
 

@@ -3,11 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use berth_placement_model::{ClassName, Inventory, Key, Version, model::Provider as Known};
-use serde::{
-    Serialize,
-    ser::{SerializeMap as _, Serializer},
-};
+use berth_placement_model::model::Provider as Known;
+use berth_placement_model::{ClassName, Inventory, Key, Version};
+use serde::Serialize;
+use serde::ser::{SerializeMap as _, Serializer};
 
 /// A link of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -2,17 +2,17 @@
 //! their seeds and some thousand changes to them.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
-#[path = "../../../fuzz/trials/placement_body.rs"]
+#[path = "trials/placement_body.rs"]
 mod body;
-#[path = "../../../fuzz/trials/changed.rs"]
+#[path = "../../../fuzz/changed.rs"]
 mod changed;
-#[path = "../../../fuzz/trials/placement_head.rs"]
+#[path = "trials/placement_head.rs"]
 mod head;
 #[path = "api/in_memory.rs"]
 mod in_memory;
-#[path = "../../../fuzz/trials/placement_query.rs"]
+#[path = "trials/placement_query.rs"]
 mod query;
-#[path = "../../../fuzz/trials/placement_world.rs"]
+#[path = "trials/placement_world.rs"]
 mod world;
 
 use axum::http::StatusCode;

@@ -6,26 +6,21 @@ mod verification;
 
 use std::sync::Arc;
 
-use berth_cluster::{Event, EventKind, Guard, ObjectKey, WriteError, Written, indexes::RESERVATION_BY_HOST};
+use berth_cluster::indexes::RESERVATION_BY_HOST;
+use berth_cluster::{Event, EventKind, Guard, ObjectKey, WriteError, Written};
 use berth_core::{HostName, SlotKey};
-use berth_crds::{
-    Reservation,
-    conditions::{
-        Status,
-        reservation::{self as texts, Reason},
-    },
-};
+use berth_crds::Reservation;
+use berth_crds::conditions::Status;
+use berth_crds::conditions::reservation::{self as texts, Reason};
 use berth_scheduler::{Placed, Placement, Scheduler, SchedulerError, SlotRequest, WholeRequest};
 use kube::Resource;
 use tokio::time::Instant;
 use tracing::{debug, info};
 
-use crate::{
-    error::Error,
-    plan::Revocation,
-    reconcile::ReservationController,
-    status::{Place, Says, status, unavailable},
-};
+use crate::error::Error;
+use crate::plan::Revocation;
+use crate::reconcile::ReservationController;
+use crate::status::{Place, Says, status, unavailable};
 
 impl<S: Scheduler> ReservationController<S> {
     pub(crate) async fn confirm(

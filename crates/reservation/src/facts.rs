@@ -1,12 +1,11 @@
 //! What a look at a slot rests on. Gathered by the controller, never changed by a decision.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use berth_cluster::{Frozen, Whole};
-use berth_core::{HostName, VmId, slot::Slot};
+use berth_core::slot::Slot;
+use berth_core::{HostName, VmId};
 use berth_crds::Hypervisor;
 use berth_scheduler::Verdict;
 

@@ -7,13 +7,11 @@ use berth_cluster::ObjectKey;
 use berth_crds::Reservation;
 use berth_scheduler::{Scheduler, SlotRequest};
 
-use crate::{
-    facts::{Delays, Facts},
-    plan::{Plan, plan},
-    reconcile::ReservationController,
-    status::Says,
-    watches::is_slot,
-};
+use crate::facts::{Delays, Facts};
+use crate::plan::{Plan, plan};
+use crate::reconcile::ReservationController;
+use crate::status::Says;
+use crate::watches::is_slot;
 
 /// What a look would do now.
 #[derive(Clone, Debug)]

@@ -4,11 +4,8 @@ use std::collections::BTreeMap;
 
 use berth_cluster::Store;
 use berth_core::Resources;
-use berth_crds::{
-    Condition, Reservation,
-    conditions::{self, Status},
-    facts,
-};
+use berth_crds::conditions::{self, Status};
+use berth_crds::{Condition, Reservation, facts};
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 use prometheus::IntCounterVec;
 
@@ -115,9 +112,11 @@ fn state(object: &Reservation) -> [String; 4] {
 
 #[cfg(test)]
 mod tests {
-    use berth_cluster::{indexes::RESERVATION_INDEXES, testing::filled};
+    use berth_cluster::indexes::RESERVATION_INDEXES;
+    use berth_cluster::testing::filled;
     use berth_core::ClusterName;
-    use berth_crds::{ReservationType, conditions::ready_condition, testing};
+    use berth_crds::conditions::ready_condition;
+    use berth_crds::{ReservationType, testing};
     use jiff::Timestamp;
 
     use super::*;

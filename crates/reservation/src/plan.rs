@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use berth_cluster::Whole;
-use berth_core::{HostName, Resources, host::Amounts};
-use berth_crds::{Hypervisor, conditions::reservation as texts};
+use berth_core::host::Amounts;
+use berth_core::{HostName, Resources};
+use berth_crds::Hypervisor;
+use berth_crds::conditions::reservation as texts;
 use berth_scheduler::Verdict;
 
 use crate::facts::{Delays, Facts, HostFact};

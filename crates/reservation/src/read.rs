@@ -1,27 +1,22 @@
 //! Read: gathers the facts of a slot from the stores, and the requests with which it would look for a host. Nothing is decided
 //! here but what can be read.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use berth_cluster::{
-    Complete, Entry, ObjectKey,
-    indexes::{COMMITMENT_BY_UUID, HYPERVISOR_BY_VM, RESERVATION_BY_COMMITMENT, RESERVATION_BY_VM},
-};
-use berth_core::{ClusterName, HostName, SlotKey, VmId, slot::Slot};
+use berth_cluster::indexes::{COMMITMENT_BY_UUID, HYPERVISOR_BY_VM, RESERVATION_BY_COMMITMENT, RESERVATION_BY_VM};
+use berth_cluster::{Complete, Entry, ObjectKey};
+use berth_core::slot::Slot;
+use berth_core::{ClusterName, HostName, SlotKey, VmId};
 use berth_crds::{Hypervisor, Reservation, facts, labels};
 use berth_scheduler::{Scheduler, SlotRequest};
 use kube::ResourceExt;
 
-use crate::{
-    facts::{Facts, HostFact, VmFact},
-    reconcile::ReservationController,
-    request::{RequestContext, given_request_id, request, unreadable},
-    status::{Says, unavailable},
-    watches::is_slot,
-};
+use crate::facts::{Facts, HostFact, VmFact};
+use crate::reconcile::ReservationController;
+use crate::request::{RequestContext, given_request_id, request, unreadable};
+use crate::status::{Says, unavailable};
+use crate::watches::is_slot;
 
 impl<S: Scheduler> ReservationController<S> {
     pub(crate) fn read(&self, key: &ObjectKey, object: &Reservation) -> Facts {

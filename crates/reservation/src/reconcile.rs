@@ -1,11 +1,9 @@
 //! The controller: read, plan, apply (architecture section 3). The one decision that it takes, a host for a slot without one,
 //! is the scheduler's.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{
     Action, Asker, Brake, Events, FirstSeen, FlavorGroupsCache, Freezer, ObjectKey, Reconciler, Requests, Right,
@@ -14,20 +12,20 @@ use berth_cluster::{
 use berth_core::{HostName, SlotKey, VmId};
 use berth_crds::{CommittedResource, Hypervisor, Pipeline, Reservation};
 use berth_scheduler::{DomainNames, PipelineChoice, Scheduler};
-use berth_telemetry::{clock::Clock, ids::FreshIds};
+use berth_telemetry::clock::Clock;
+use berth_telemetry::ids::FreshIds;
 use parking_lot::Mutex;
-use tracing::{Instrument as _, Span, field::Empty, info_span};
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span, info_span};
 
-use crate::{
-    error::Error,
-    facts::Delays,
-    metrics::ReservationMetrics,
-    oversubscription::Evictions,
-    plan::{Plan, Step, plan},
-    request::given_request_id,
-    status::nameless,
-    watches::{self, Watched, is_slot},
-};
+use crate::error::Error;
+use crate::facts::Delays;
+use crate::metrics::ReservationMetrics;
+use crate::oversubscription::Evictions;
+use crate::plan::{Plan, Step, plan};
+use crate::request::given_request_id;
+use crate::status::nameless;
+use crate::watches::{self, Watched, is_slot};
 
 /// What the configuration says.
 #[derive(Clone, Debug)]

@@ -1,15 +1,11 @@
 //! The request with which a slot looks for a host (document 21 section 6), or what keeps it from being made.
 
 use berth_cluster::KnownFlavorGroups;
-use berth_core::{
-    SlotKey,
-    slot::{self, Slot},
-};
-use berth_crds::{
-    Reservation,
-    conditions::{Status, reservation::Reason},
-    labels,
-};
+use berth_core::SlotKey;
+use berth_core::slot::{self, Slot};
+use berth_crds::conditions::Status;
+use berth_crds::conditions::reservation::Reason;
+use berth_crds::{Reservation, labels};
 use berth_scheduler::{PipelineChoice, Rank, SlotRequest, pipeline_for};
 use kube::ResourceExt;
 

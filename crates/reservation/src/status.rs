@@ -1,13 +1,9 @@
 //! Report: the status of a slot (document 21 section 5).
 
 use berth_core::HostName;
-use berth_crds::{
-    Reservation, ReservationStatus,
-    conditions::{
-        self, Status,
-        reservation::{self as texts, Reason},
-    },
-};
+use berth_crds::conditions::reservation::{self as texts, Reason};
+use berth_crds::conditions::{self, Status};
+use berth_crds::{Reservation, ReservationStatus};
 use berth_scheduler::SchedulerError;
 use jiff::Timestamp;
 

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use berth_cluster::{
-    Change, Index, ObjectKey, Store, Watches, braked_slots,
-    indexes::{RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST, RESERVATION_BY_VM},
-};
+use berth_cluster::indexes::{RESERVATION_BY_COMMITMENT, RESERVATION_BY_HOST, RESERVATION_BY_VM};
+use berth_cluster::{Change, Index, ObjectKey, Store, Watches, braked_slots};
 use berth_crds::{
     CommittedResource, CommittedResourceSpec, Hypervisor, Knowledge, Pipeline, Reservation, ReservationType, labels,
 };
@@ -119,9 +117,12 @@ fn slots(index: &Index<Reservation>, value: &str, reservations: &Store<Reservati
 mod declared;
 #[cfg(test)]
 mod tests {
-    use berth_cluster::{indexes::RESERVATION_INDEXES, testing::filled};
+    use berth_cluster::indexes::RESERVATION_INDEXES;
+    use berth_cluster::testing::filled;
     use berth_core::ClusterName;
-    use berth_crds::{Time, hypervisor::Instance, names, reservation::Allocation, testing};
+    use berth_crds::hypervisor::Instance;
+    use berth_crds::reservation::Allocation;
+    use berth_crds::{Time, names, testing};
 
     use super::*;
 

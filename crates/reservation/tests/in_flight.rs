@@ -2,22 +2,18 @@
 //! is touched.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
-use berth_cluster::{
-    Action, Class, Classified, ObjectKey, Reconciler as _, Requests,
-    testing::{failing, opened},
-};
+use berth_cluster::testing::{failing, opened};
+use berth_cluster::{Action, Class, Classified, ObjectKey, Reconciler as _, Requests};
 use berth_core::{Bytes, ClusterName, Cores, Resources, VmId};
 use berth_crds::{Condition, Hypervisor, Reservation, ReservationType, conditions, labels, testing};
-use berth_reservation::{
-    Error,
-    in_flight::{Context, InFlightController, InFlightMetrics, VmSize, VmSizes},
-};
-use berth_telemetry::{
-    clock::{Clock, TokioClock},
-    metrics::Metrics,
-};
+use berth_reservation::Error;
+use berth_reservation::in_flight::{Context, InFlightController, InFlightMetrics, VmSize, VmSizes};
+use berth_telemetry::clock::{Clock, TokioClock};
+use berth_telemetry::metrics::Metrics;
 use berth_testkit::{Fault, Server, Verb, World, next, path_of, seeds};
 use parking_lot::Mutex;
 use serde_json::json;

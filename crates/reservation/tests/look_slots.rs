@@ -5,7 +5,8 @@ mod support;
 
 use std::time::Duration;
 
-use berth_cluster::{Action, Class, Classified, testing::failing};
+use berth_cluster::testing::failing;
+use berth_cluster::{Action, Class, Classified};
 use berth_core::ClusterName;
 use berth_crds::{Hypervisor, Knowledge, Reservation, names};
 use berth_scheduler::Pipelines;

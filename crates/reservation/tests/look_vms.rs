@@ -6,7 +6,8 @@ mod support;
 
 use std::time::Duration;
 
-use berth_cluster::{Action, Class, Classified, testing::failing};
+use berth_cluster::testing::failing;
+use berth_cluster::{Action, Class, Classified};
 use berth_core::ClusterName;
 use berth_crds::Hypervisor;
 use berth_testkit::{Fault, Verb, seeds};

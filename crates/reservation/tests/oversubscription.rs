@@ -3,20 +3,17 @@
 
 mod support;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
-use berth_cluster::{
-    Action, Class, Classified, Freezer, ObjectKey, Reconciler as _, Requests,
-    testing::{failing, opened},
-};
+use berth_cluster::testing::{failing, opened};
+use berth_cluster::{Action, Class, Classified, Freezer, ObjectKey, Reconciler as _, Requests};
 use berth_core::ClusterName;
 use berth_crds::{Hypervisor, Reservation, labels};
 use berth_reservation::oversubscription::{Context, OversubscriptionController, OversubscriptionMetrics, Settings};
-use berth_telemetry::{
-    clock::{Clock, TokioClock},
-    config::Freeze,
-    metrics::Metrics,
-};
+use berth_telemetry::clock::{Clock, TokioClock};
+use berth_telemetry::config::Freeze;
+use berth_telemetry::metrics::Metrics;
 use berth_testkit::{Fault, Verb, next, seeds};
 use serde_json::json;
 use tokio::time::sleep;

@@ -4,24 +4,21 @@
 
 use std::time::Duration;
 
-use axum::{
-    body::{Body, Bytes},
-    http::{
-        HeaderMap, HeaderName, HeaderValue, StatusCode,
-        header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS},
-    },
-    response::Response,
-};
-use berth_http::{answer, request_id::X_REQUEST_ID};
-use futures::{FutureExt as _, future::BoxFuture};
-use reqwest::{Client, RequestBuilder, redirect::Policy};
+use axum::body::{Body, Bytes};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::Response;
+use berth_http::answer;
+use berth_http::request_id::X_REQUEST_ID;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use reqwest::redirect::Policy;
+use reqwest::{Client, RequestBuilder};
 use tokio::time::timeout;
 use tracing::warn;
 
-use crate::{
-    server::{DEADLINE_MS, FORWARDED, Forwarder, PATH},
-    web,
-};
+use crate::server::{DEADLINE_MS, FORWARDED, Forwarder, PATH};
+use crate::web;
 
 /// A leader that takes longer to accept a connection is as good as gone.
 const CONNECT: Duration = Duration::from_secs(1);

@@ -1,10 +1,12 @@
 //! A bounded queue with work behind it, for what is written after an answer was given. Putting something in never waits;
 //! what becomes of things that do not fit is for whoever puts them in.
 
-use std::{future::Future, time::Duration};
+use std::future::Future;
+use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use tokio::{sync::mpsc, time::sleep};
+use tokio::sync::mpsc;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 /// After `stop`, what waits is still worked on as long as this lasts.

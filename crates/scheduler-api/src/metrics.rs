@@ -5,17 +5,17 @@ mod runs;
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 use berth_scheduler::{Answer, BuiltIn, Guest, Intent, Request};
-use berth_telemetry::{
-    declare_metrics,
-    metrics::{Kind, Metric, Metrics, MetricsError},
-};
+use berth_telemetry::declare_metrics;
+use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 use prometheus::{HistogramVec, IntCounterVec, IntGauge};
 
-use crate::{GuestLookup, wire::PATH};
+use crate::GuestLookup;
+use crate::wire::PATH;
 use runs::{RunMetrics, SECONDS};
 
 /// `cortex_scheduler_api_request_duration_seconds`.

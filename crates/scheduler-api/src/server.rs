@@ -16,7 +16,8 @@ mod tests;
 
 use std::sync::Arc;
 
-use axum::{Router, routing::post};
+use axum::Router;
+use axum::routing::post;
 
 use crate::Backend;
 

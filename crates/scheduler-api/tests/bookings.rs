@@ -6,8 +6,10 @@ mod support;
 use std::sync::Arc;
 
 use berth_cluster::{Fence, Store, Writer};
-use berth_core::{Cores, Resources, SlotKey, testing::gib};
-use berth_crds::{Reservation, testing::slot};
+use berth_core::testing::gib;
+use berth_core::{Cores, Resources, SlotKey};
+use berth_crds::Reservation;
+use berth_crds::testing::slot;
 use berth_scheduler::Booking;
 use berth_scheduler_api::tracking::{BookingMetrics, BookingParts, Bookings};
 use berth_testkit::{Fault, Verb, path_of};

@@ -2,9 +2,9 @@
 //! them.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
-#[path = "../../../fuzz/trials/changed.rs"]
+#[path = "../../../fuzz/changed.rs"]
 mod changed;
-#[path = "../../../fuzz/trials/request.rs"]
+#[path = "trials/request.rs"]
 mod trial;
 
 use berth_scheduler_api::wire;

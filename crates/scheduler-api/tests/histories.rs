@@ -3,16 +3,17 @@
 
 mod support;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{Fence, Routes, Store, Writer};
-use berth_core::{Resources, SlotKey, flavor::Flavor};
-use berth_crds::{History, Reservation, testing::slot};
+use berth_core::flavor::Flavor;
+use berth_core::{Resources, SlotKey};
+use berth_crds::testing::slot;
+use berth_crds::{History, Reservation};
 use berth_scheduler::{Answer, Booking, Decision, Request, SchedulerError, Shortage};
-use berth_scheduler_api::{
-    Outcome,
-    history::{Histories, HistoryMetrics, HistoryParts},
-};
+use berth_scheduler_api::Outcome;
+use berth_scheduler_api::history::{Histories, HistoryMetrics, HistoryParts};
 use berth_testkit::{Fault, Verb, path_of};
 use kube::ResourceExt;
 

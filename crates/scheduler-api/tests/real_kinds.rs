@@ -1,25 +1,24 @@
 //! A real API server: the kinds Pipeline and History are installed while the process runs, and Pipeline is removed again.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{
     Cluster, ClusterMetrics, Events, ObjectKey, Reconciler as _, Routes, Store, Writer, feed_optional,
 };
 use berth_control_plane::ControlPlane;
-use berth_core::{ClusterName, flavor::Flavor};
+use berth_core::ClusterName;
+use berth_core::flavor::Flavor;
 use berth_crds::{History, Pipeline, generate};
 use berth_scheduler::{Answer, BuiltIn, Decision, Request, Settings, Shortage};
-use berth_scheduler_api::{
-    Outcome,
-    history::{Histories, HistoryMetrics, HistoryParts},
-    pipelines::{Context, PipelineController, PipelineLoader},
-};
-use berth_telemetry::{
-    clock::{Clock, SystemClock},
-    config::Pipelines as Mode,
-    metrics::Metrics,
-};
+use berth_scheduler_api::Outcome;
+use berth_scheduler_api::history::{Histories, HistoryMetrics, HistoryParts};
+use berth_scheduler_api::pipelines::{Context, PipelineController, PipelineLoader};
+use berth_telemetry::clock::{Clock, SystemClock};
+use berth_telemetry::config::Pipelines as Mode;
+use berth_telemetry::metrics::Metrics;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, ResourceExt};
 use serde_json::json;

@@ -4,7 +4,8 @@
 use std::cmp::Reverse;
 
 use berth_capacity_view::View;
-use berth_core::{Bytes, GroupName, HostName, Resources, SlotKey, VmId, reservation::Reservation};
+use berth_core::reservation::Reservation;
+use berth_core::{Bytes, GroupName, HostName, Resources, SlotKey, VmId};
 
 use crate::Request;
 

@@ -12,19 +12,19 @@ mod settings;
 #[cfg(feature = "testing")]
 mod witness;
 
-use std::{fmt, mem, time::Duration};
+use std::time::Duration;
+use std::{fmt, mem};
 
 use berth_capacity_view::{HostState, View};
-use berth_core::{
-    ClusterName, HostName, Resources, SlotKey, VmId,
-    host::Host,
-    reservation::{Reservation, ReservationKind},
-};
+use berth_core::host::Host;
+use berth_core::reservation::{Reservation, ReservationKind};
+use berth_core::{ClusterName, HostName, Resources, SlotKey, VmId};
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::engine::Scope;
 use crate::{
     Answer, AnswerSettings, Call, Decision, EnqueueSlots, Explanation, Pin, Pipelines, Placed, Placement, Request,
-    Scheduler, SchedulerError, Shortage, SlotRequest, Verdict, WholeRequest, engine::Scope,
+    Scheduler, SchedulerError, Shortage, SlotRequest, Verdict, WholeRequest,
 };
 use inner::Inner;
 

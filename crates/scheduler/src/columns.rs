@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_capacity_view::{HostId, HostSet};
-use berth_core::{HostName, ProjectId, VmId, host::Host};
+use berth_core::host::Host;
+use berth_core::{HostName, ProjectId, VmId};
 
 use crate::row::{self, Figures, HypervisorType};
 

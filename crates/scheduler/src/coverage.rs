@@ -4,9 +4,11 @@
 use std::collections::BTreeSet;
 
 use berth_capacity_view::{Question, View};
-use berth_core::{Bytes, HostName, reservation::Reservation};
+use berth_core::reservation::Reservation;
+use berth_core::{Bytes, HostName};
 
-use crate::{Candidates, Commitments, Guest, Request, booking::remaining};
+use crate::booking::remaining;
+use crate::{Candidates, Commitments, Guest, Request};
 
 /// What the commitments of its project do for a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! Names of OpenStack domains, which the filter for external customers looks at. How they are looked up and cached
 //! is for the implementation that the binary wires in.
 
-use std::{future::Future, pin::Pin};
+use std::future::Future;
+use std::pin::Pin;
 
 use berth_core::DomainId;
 

@@ -5,19 +5,17 @@
 use berth_capacity_view::Overlay;
 use berth_core::HostName;
 
-use crate::{
-    FilterName, Pipeline, Request, SchedulerError, Shortage, StepTrace, Stopwatch, TieBreak,
-    field::{Field, Inputs},
-    fleet::Fleet,
-    journal::{Journal, Nobody, Weighing},
-    order::{Contest, Ties},
-    run::{Run, StepEvent},
-    shortage::NAMED,
-    steps::{Effect, Scores, Weigher},
-    survivors::Survivors,
-    tanh::tanh,
-    trace::Trace,
-};
+use crate::field::{Field, Inputs};
+use crate::fleet::Fleet;
+use crate::journal::{Journal, Nobody, Weighing};
+use crate::order::{Contest, Ties};
+use crate::run::{Run, StepEvent};
+use crate::shortage::NAMED;
+use crate::steps::{Effect, Scores, Weigher};
+use crate::survivors::Survivors;
+use crate::tanh::tanh;
+use crate::trace::Trace;
+use crate::{FilterName, Pipeline, Request, SchedulerError, Shortage, StepTrace, Stopwatch, TieBreak};
 
 pub(crate) use crate::field::Scope;
 

@@ -4,18 +4,16 @@
 use berth_capacity_view::Overlay;
 use berth_core::HostName;
 
-use crate::{
-    FilterName, Pipeline, Request, SchedulerError, Shortage, TieBreak,
-    engine::{self, Ranked},
-    field::{Field, Inputs, Scope},
-    fleet::Fleet,
-    journal::{Journal, Weighing},
-    order::Ties,
-    run::Run,
-    steps::Effect,
-    survivors::Survivors,
-    tanh::tanh,
-};
+use crate::engine::{self, Ranked};
+use crate::field::{Field, Inputs, Scope};
+use crate::fleet::Fleet;
+use crate::journal::{Journal, Weighing};
+use crate::order::Ties;
+use crate::run::Run;
+use crate::steps::Effect;
+use crate::survivors::Survivors;
+use crate::tanh::tanh;
+use crate::{FilterName, Pipeline, Request, SchedulerError, Shortage, TieBreak};
 
 /// What a request would get, host by host.
 #[derive(Clone, Debug, PartialEq)]

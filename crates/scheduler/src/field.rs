@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use berth_capacity_view::{HostId, HostSet};
 use berth_core::HostName;
 
-use crate::{Candidates, Intent, run::Run};
+use crate::run::Run;
+use crate::{Candidates, Intent};
 
 /// Which hosts a run looks at.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use berth_capacity_view::{HostChange, HostId, HostState, View};
-use berth_core::{ClusterName, HostName, host::Host};
+use berth_core::host::Host;
+use berth_core::{ClusterName, HostName};
 
 use crate::columns::Columns;
 

@@ -1,6 +1,7 @@
 //! What a request is made for, and the scheduler hints that say so (document 60 section 2.4).
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
+use std::fmt;
 
 use serde_json::Value;
 

@@ -1,12 +1,10 @@
 //! What a run tells about its steps while it is made: nobody listens, somebody takes the time ([`crate::trace`]), or
 //! somebody wants to know about each host ([`crate::explain`]). The run is the same.
 
-use crate::{
-    FilterName,
-    field::{Field, Inputs},
-    steps::Effect,
-    survivors::Survivors,
-};
+use crate::FilterName;
+use crate::field::{Field, Inputs};
+use crate::steps::Effect;
+use crate::survivors::Survivors;
 
 /// Listens to a run.
 pub(crate) trait Journal<'r> {

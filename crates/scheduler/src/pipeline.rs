@@ -1,18 +1,13 @@
 //! Pipelines as data and as steps that can run (document 60 sections 3.1 and 3.3), and the registry that a request
 //! finds them in. Where the data comes from, and the conditions that report on it, is for the loader.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
 
-use crate::{
-    LoadFault, SchedulerError,
-    pipeline_spec::PipelineSpec,
-    shipped,
-    steps::{Filter, Weigher, filters, weighers},
-};
+use crate::pipeline_spec::PipelineSpec;
+use crate::steps::{Filter, Weigher, filters, weighers};
+use crate::{LoadFault, SchedulerError, shipped};
 
 /// A pipeline that can run.
 pub struct Pipeline {

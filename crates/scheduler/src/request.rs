@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_core::{Bytes, Cores, HostName, ProjectId, Resources, VmId, Zone, flavor::Flavor};
+use berth_core::flavor::Flavor;
+use berth_core::{Bytes, Cores, HostName, ProjectId, Resources, VmId, Zone};
 use serde_json::Value;
 
 use crate::{Hints, Intent, SchedulerError, SlotRequest};

@@ -3,10 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use berth_core::{
-    ProjectId,
-    host::{Amounts, ConditionStatus, Host},
-};
+use berth_core::ProjectId;
+use berth_core::host::{Amounts, ConditionStatus, Host};
 
 /// The kind of a host as far as flavors can ask for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

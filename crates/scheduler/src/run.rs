@@ -4,7 +4,8 @@ use std::cell::RefCell;
 
 use berth_capacity_view::Overlay;
 
-use crate::{Intent, Request, fleet::Fleet};
+use crate::fleet::Fleet;
+use crate::{Intent, Request};
 
 /// Something that a step reports, for the metric of step events (document 60 section 11).
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,10 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
-    params::Param,
-    pipeline_spec::{PipelineSpec, StepSpec},
-};
+use crate::params::Param;
+use crate::pipeline_spec::{PipelineSpec, StepSpec};
 
 pub(crate) const GENERAL_PURPOSE: &str = "kvm-general-purpose-load-balancing";
 pub(crate) const HANA: &str = "kvm-hana-bin-packing";

@@ -1,7 +1,9 @@
 //! The questions and answers about slots: what needs a host, what came of it. Nothing is decided here; the shape of
 //! the general request that a slot is turned into is in [`crate::request`].
 
-use berth_core::{CommitmentUuid, HostName, ProjectId, Resources, SlotKey, Zone, flavor::Flavor, host::Amounts};
+use berth_core::flavor::Flavor;
+use berth_core::host::Amounts;
+use berth_core::{CommitmentUuid, HostName, ProjectId, Resources, SlotKey, Zone};
 
 use crate::Shortage;
 

@@ -1,14 +1,14 @@
 //! How a step changes the order of the hosts (document 60 section 11 with B27): where the first hosts after it stood
 //! before, and what that means in the statistic of the step. The traced run and its times are in [`crate::trace`].
 
-use std::{cmp::Reverse, collections::BinaryHeap, mem};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::mem;
 
 use berth_core::HostName;
 
-use crate::{
-    field::{Field, Spot},
-    order::{Rank, Ties},
-};
+use crate::field::{Field, Spot};
+use crate::order::{Rank, Ties};
 
 /// So many hosts from the front are looked at.
 const FIRST: usize = 5;

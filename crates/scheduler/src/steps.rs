@@ -13,7 +13,10 @@ pub use fault::{LoadFault, StepFault};
 pub(crate) use resource_weights::ResourceWeights;
 pub(crate) use scores::Scores;
 
-use crate::{FilterName, field::Field, run::Run, survivors::Survivors};
+use crate::FilterName;
+use crate::field::Field;
+use crate::run::Run;
+use crate::survivors::Survivors;
 
 /// A step that was made of its parameters.
 pub(crate) type Made<T> = Result<Box<T>, StepFault>;

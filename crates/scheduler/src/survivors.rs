@@ -4,10 +4,8 @@
 use berth_capacity_view::HostId;
 use berth_core::HostName;
 
-use crate::{
-    field::{Field, Inputs},
-    fleet::Fleet,
-};
+use crate::field::{Field, Inputs};
+use crate::fleet::Fleet;
 
 pub(crate) struct Survivors<'r> {
     fleet: &'r Fleet,

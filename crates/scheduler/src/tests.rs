@@ -18,32 +18,28 @@ mod traces;
 mod waiting;
 mod weighers;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    future::Future,
-    ops::Deref,
-    pin::pin,
-    sync::Arc,
-    task::{Context, Poll, Waker},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::ops::Deref;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
+use berth_core::flavor::Flavor;
+use berth_core::host::{ConditionStatus, Host};
+use berth_core::reservation::{Reservation, ReservationKind};
+use berth_core::{Bytes, ClusterName, Cores, HostName, Resources, SlotKey, VmId};
 use parking_lot::Mutex;
 
-pub(crate) use berth_core::testing::host;
-use berth_core::{
-    Bytes, ClusterName, Cores, HostName, Resources, SlotKey, VmId,
-    flavor::Flavor,
-    host::{ConditionStatus, Host},
-    reservation::{Reservation, ReservationKind},
-};
-
+use crate::engine::{self, Scope};
+use crate::fleet::Fleet;
 use crate::{
     BuiltIn, Decision, Hints, Intent, Pipeline, PipelineSpec, Rank, Request, Scheduler as _, SchedulerError, Settings,
     SlotRequest, StepSpec, TieBreak, WholeRequest,
-    engine::{self, Scope},
-    fleet::Fleet,
 };
+
+pub(crate) use berth_core::testing::host;
 
 pub(crate) fn gib(cpu: i64, gib: i64) -> Resources {
     Resources::new(Bytes::new(gib << 30), Cores::new(cpu))

@@ -1,21 +1,20 @@
 //! What every step of a run did, for the metrics of document 60 section 11. Made only for runs with a stopwatch; how
 //! the numbers become metrics is for the API.
 
-use std::{fmt, time::Duration};
+use std::fmt;
+use std::time::Duration;
 
 use berth_core::HostName;
 
-use crate::{
-    FilterName,
-    field::{Field, Inputs, Spot},
-    fleet::Fleet,
-    journal::{Journal, Weighing},
-    order::Ties,
-    standing::{Line, Standing},
-    steps::Effect,
-    survivors::Survivors,
-    tanh::tanh,
-};
+use crate::FilterName;
+use crate::field::{Field, Inputs, Spot};
+use crate::fleet::Fleet;
+use crate::journal::{Journal, Weighing};
+use crate::order::Ties;
+use crate::standing::{Line, Standing};
+use crate::steps::Effect;
+use crate::survivors::Survivors;
+use crate::tanh::tanh;
 
 /// Tells how long something has taken: the crate itself has no clock.
 pub trait Stopwatch: fmt::Debug {

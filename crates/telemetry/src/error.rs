@@ -1,6 +1,7 @@
 //! The one error type of this crate. Every text says what was found and what the operator can do about it.
 
-use crate::{config::Findings, metric::Kind};
+use crate::config::Findings;
+use crate::metric::Kind;
 
 /// What can go wrong while a process sets itself up.
 #[derive(Debug, thiserror::Error)]

@@ -1,12 +1,8 @@
 //! Ids that nobody gave. It decides where chance comes from, so that a simulation can have its ids from a count.
 
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use uuid::Uuid;
 

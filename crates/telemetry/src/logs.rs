@@ -2,16 +2,15 @@
 //! and which are shown, from the flags and the variable of document 11 sections 3.1 and 3.3; what is said is decided
 //! where it happens.
 
-use std::{io::IsTerminal as _, str::FromStr};
+use std::io::IsTerminal as _;
+use std::str::FromStr;
 
 use tracing::Subscriber;
 use tracing_subscriber::fmt::MakeWriter;
 
+use crate::error::TelemetryError;
 pub use crate::verbosity::Level;
-use crate::{
-    error::TelemetryError,
-    verbosity::{Shown, Verbosity},
-};
+use crate::verbosity::{Shown, Verbosity};
 
 /// The form of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +112,8 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::{io::Write, sync::Arc};
+    use std::io::Write;
+    use std::sync::Arc;
 
     use parking_lot::Mutex;
 

@@ -2,22 +2,16 @@
 //! that the constant labels of `monitoring.labels` are on all of them; names, labels and values are the business of
 //! the crate that declares them.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
-use prometheus::{
-    GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder,
-    core::{Collector, Desc},
-    proto::MetricFamily,
-};
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::MetricFamily;
+use prometheus::{GaugeVec, HistogramOpts, HistogramVec, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder};
 
-pub use crate::{
-    error::TelemetryError as MetricsError,
-    metric::{Kind, Metric},
-};
+pub use crate::error::TelemetryError as MetricsError;
+pub use crate::metric::{Kind, Metric};
 
 /// The registry of one process. Clones share it.
 #[derive(Clone)]

@@ -1,7 +1,8 @@
 //! What is logged, while the process runs. It decides what may be asked for; who may ask is decided by the process, and the
 //! next start begins with what the command line says.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tracing_subscriber::EnvFilter;

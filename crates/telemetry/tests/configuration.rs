@@ -3,12 +3,10 @@
 
 use std::time::Duration;
 
-use berth_telemetry::{
-    TelemetryError,
-    config::{
-        AuthMode, Configuration, Controller, Files, Kind, Loaded, Pipelines, SchedulerUrl, Severity, Task, TieBreak,
-        decode, keys, load,
-    },
+use berth_telemetry::TelemetryError;
+use berth_telemetry::config::{
+    AuthMode, Configuration, Controller, Files, Kind, Loaded, Pipelines, SchedulerUrl, Severity, Task, TieBreak,
+    decode, keys, load,
 };
 use serde_json::{Value, json};
 

@@ -2,9 +2,9 @@
 //! to them.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
-#[path = "../../../fuzz/trials/changed.rs"]
+#[path = "../../../fuzz/changed.rs"]
 mod changed;
-#[path = "../../../fuzz/trials/configuration.rs"]
+#[path = "trials/configuration.rs"]
 mod trial;
 
 use berth_telemetry::config::{decode, keys};

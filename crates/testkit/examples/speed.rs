@@ -2,18 +2,14 @@
 //! work on the machine does not count where the system can tell.
 #![allow(clippy::unwrap_used, missing_docs, reason = "an example")]
 
-use std::{
-    sync::{Arc, OnceLock},
-    time::{Duration, Instant},
-};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use berth_crds::{Reservation, testing};
 use berth_telemetry::clock::TokioClock;
 use berth_testkit::Server;
-use kube::{
-    Api,
-    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
-};
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
 const CALLS: u64 = 5_000;

@@ -1,15 +1,14 @@
 //! What the API server says of itself: its version, what it serves, and what somebody may do.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::{
-    kinds::KindInfo,
-    refusal::Refusal,
-    request::{Call, Target},
-    verb::Verb,
-};
+use crate::kinds::KindInfo;
+use crate::refusal::Refusal;
+use crate::request::{Call, Target};
+use crate::verb::Verb;
 
 /// The version that it says it has.
 const VERSION: (&str, &str) = ("1", "36");

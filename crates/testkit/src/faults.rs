@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use crate::{Verb, random::Random};
+use crate::Verb;
+use crate::random::Random;
 
 /// What becomes of a request instead of a true answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,12 +1,10 @@
 //! A process that can be stopped in the middle of everything and go on later, as with SIGSTOP and SIGCONT: time passes, and
 //! its timers find out afterwards.
 
-use std::{
-    future::Future,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll, Waker},
-};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 

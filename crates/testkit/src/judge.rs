@@ -6,16 +6,13 @@ mod objects;
 mod rules;
 mod state;
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use berth_core::ClusterName;
-use berth_laws::{at_rest, testing::Promises};
+use berth_laws::at_rest;
+use berth_laws::testing::Promises;
 use parking_lot::{Mutex, MutexGuard};
 
 pub use self::rules::Rules;

@@ -15,7 +15,6 @@ mod log;
 mod meta;
 mod objects;
 mod patch;
-pub mod placement;
 mod random;
 mod refusal;
 mod request;

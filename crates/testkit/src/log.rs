@@ -1,11 +1,14 @@
 //! What was asked for: one entry for each call, as it came, with what became of it.
 
-use std::{fmt::Write as _, sync::Arc, time::Duration};
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::{Verb, request::Call, stop};
+use crate::request::Call;
+use crate::{Verb, stop};
 
 /// A write as it came, whatever became of it.
 #[derive(Clone, Debug, PartialEq)]

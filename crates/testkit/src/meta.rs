@@ -5,12 +5,10 @@ use std::sync::OnceLock;
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
-use crate::{
-    kinds::KindInfo,
-    patch::put,
-    refusal::Refusal,
-    schema::{Path, Problem, Problems},
-};
+use crate::kinds::KindInfo;
+use crate::patch::put;
+use crate::refusal::Refusal;
+use crate::schema::{Path, Problem, Problems};
 
 /// What belongs to the API server, whatever a write says.
 const FIXED: [&str; 8] = [

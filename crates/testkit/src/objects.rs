@@ -4,11 +4,9 @@
 mod read;
 mod write;
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::{Arc, OnceLock},
-    task::Waker,
-};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, OnceLock};
+use std::task::Waker;
 
 use berth_telemetry::clock::Clock;
 use bytes::Bytes;
@@ -16,7 +14,8 @@ use jiff::{Timestamp, Unit};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::{kinds::KindInfo, refusal::Refusal};
+use crate::kinds::KindInfo;
+use crate::refusal::Refusal;
 pub(crate) use read::{Page, Wanted};
 pub(crate) use write::{Change, Endpoint, Mode, Preconditions};
 

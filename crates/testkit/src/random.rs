@@ -1,6 +1,7 @@
 //! Numbers that look random and are the same for the same seed: what faults and simulations draw from.
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use fastrand::Rng;
 

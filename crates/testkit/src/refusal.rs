@@ -4,7 +4,8 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-use crate::{kinds::KindInfo, schema::Problems};
+use crate::kinds::KindInfo;
+use crate::schema::Problems;
 
 /// An answer that is no success.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -2,11 +2,13 @@
 //! here in words that say so.
 
 use bytes::Bytes;
-use http::{Method, Request, header::CONTENT_TYPE};
+use http::header::CONTENT_TYPE;
+use http::{Method, Request};
 use kube::client::Body;
 use serde_json::Value;
 
-use crate::{refusal::Refusal, verb::Verb};
+use crate::refusal::Refusal;
+use crate::verb::Verb;
 
 /// A kind of patch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

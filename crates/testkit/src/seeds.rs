@@ -1,11 +1,10 @@
 //! Objects that a world begins with. Memory hosts come in multiples of one slot of 480 GiB, so that what fits is easy to
 //! see.
 
+use berth_crds::conditions::{Status, ready_condition};
 use berth_crds::{
     CommittedResource, FlavorGroupCapacity, FlavorGroupCapacitySpec, Hypervisor, Knowledge, KnowledgeSpec,
-    KnowledgeStatus, ResourceType,
-    conditions::{Status, ready_condition},
-    names, testing,
+    KnowledgeStatus, ResourceType, names, testing,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};

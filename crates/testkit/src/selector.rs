@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use crate::{kinds::KindInfo, meta, refusal::Refusal, request::Query};
+use crate::kinds::KindInfo;
+use crate::meta;
+use crate::refusal::Refusal;
+use crate::request::Query;
 
 /// What must hold for an object.
 #[derive(Clone, Debug, Default)]

@@ -10,31 +10,28 @@ mod people;
 mod service;
 mod verbs;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ops::RangeInclusive,
-    sync::Arc,
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{Cluster, Kind};
 use berth_core::ClusterName;
 use berth_telemetry::clock::Clock;
 use kube::Client;
 use parking_lot::{Mutex, MutexGuard};
-use tokio::{sync::Notify, time::Instant};
+use tokio::sync::Notify;
+use tokio::time::Instant;
 use tower::service_fn;
 
-use crate::{
-    discovery::Denied,
-    faults::Rules,
-    kinds,
-    log::{Effects, Log, Write},
-    objects::{Event, Objects, Snapshot},
-    random::Random,
-    stop::Stop,
-    watch::Open,
-};
+use crate::discovery::Denied;
+use crate::faults::Rules;
+use crate::kinds;
+use crate::log::{Effects, Log, Write};
+use crate::objects::{Event, Objects, Snapshot};
+use crate::random::Random;
+use crate::stop::Stop;
+use crate::watch::Open;
 
 /// Who calls when nothing else is said.
 pub const SOMEBODY: &str = "berth";

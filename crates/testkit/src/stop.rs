@@ -6,7 +6,8 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
-use crate::{Verb, request::Call};
+use crate::Verb;
+use crate::request::Call;
 
 /// The end of one client or of all. Clones are about the same end. Writes of Leases are not counted.
 #[derive(Clone, Debug)]

@@ -3,14 +3,12 @@
 
 mod open;
 
-use std::{
-    future::Future,
-    io,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame};
@@ -19,15 +17,13 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 pub(crate) use open::{End, Open};
 
-use crate::{
-    Server,
-    faults::Fault,
-    kinds::KindInfo,
-    objects::{Event, Happened, Object, Objects},
-    refusal::Refusal,
-    request::Query,
-    selector::Selector,
-};
+use crate::Server;
+use crate::faults::Fault;
+use crate::kinds::KindInfo;
+use crate::objects::{Event, Happened, Object, Objects};
+use crate::refusal::Refusal;
+use crate::request::Query;
+use crate::selector::Selector;
 
 /// How long a watch lasts when nobody says so; the real one takes up to twice as long.
 const LASTS: Duration = Duration::from_secs(1800);

@@ -4,19 +4,17 @@
 
 use std::sync::Arc;
 
+use berth_cluster::testing::{applied, deleted, opened, sync, take_smallest};
 use berth_cluster::{
     Brake, BrakeParts, ClusterMetrics, Clusters, Events, Freezer, Key, Kind, Manager, ObjectKey, Options, Presence,
     Properties, Queue, Reconciler, Requests, Routes, Store, StoreSet as _, Stores, Visitor, Writer, feed_hosts,
     feed_reservations,
-    testing::{applied, deleted, opened, sync, take_smallest},
 };
 use berth_core::{ClusterName, SlotKey};
 use berth_scheduler::{BuiltIn, Scheduler, Settings};
-use berth_telemetry::{
-    clock::Clock,
-    config,
-    metrics::{Metrics, MetricsError},
-};
+use berth_telemetry::clock::Clock;
+use berth_telemetry::config;
+use berth_telemetry::metrics::{Metrics, MetricsError};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

@@ -1,18 +1,18 @@
 //! What goes wrong at the double when a test says so, on the real client.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{Need, Verb as Right, preflight};
 use berth_core::ClusterName;
 use berth_crds::{Reservation, testing};
 use berth_telemetry::clock::TokioClock;
 use berth_testkit::{Fault, Rule, Server, Stop, Verb, path_of};
-use futures::{StreamExt, future::join_all, pin_mut};
-use kube::{
-    Api,
-    api::{ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams},
-};
+use futures::future::join_all;
+use futures::{StreamExt, pin_mut};
+use kube::Api;
+use kube::api::{ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout};

@@ -2,7 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Error, guest::Guest, journal::Journal, kubeconfig, port::ReservedPort, service::Service, work_folder};
+use crate::guest::Guest;
+use crate::journal::Journal;
+use crate::port::ReservedPort;
+use crate::service::Service;
+use crate::{Error, kubeconfig, work_folder};
 
 /// An API server that keeps its address and its identity over restarts.
 #[derive(Debug)]

@@ -1,18 +1,13 @@
 //! Where kube-apiserver, etcd and kubectl come from: `KUBEBUILDER_ASSETS`, the `PATH`, or the cache, in this order.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Stdio,
-};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use tokio::process::Command;
 
-use crate::{
-    Environment, Error, FromRefused as _, builder,
-    environment::is_program,
-    progress,
-    release::{Release, is_at_least},
-};
+use crate::environment::is_program;
+use crate::release::{Release, is_at_least};
+use crate::{Environment, Error, FromRefused as _, builder, progress};
 
 /// The programs of a control plane.
 pub(crate) const PROGRAMS: [&str; 3] = ["kube-apiserver", "etcd", "kubectl"];

@@ -3,24 +3,18 @@
 //! No Go code of ours is needed: a `go.mod` names the three as tools. The work is done in a folder next to its
 //! destination and moved there in one step, so whoever finds the destination finds it whole.
 
-use std::{
-    fs::{self, File, TryLockError},
-    path::{Path, PathBuf},
-    process::Stdio,
-    time::Duration,
-};
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
 
 use tempfile::TempDir;
-use tokio::{
-    process::{Child, Command},
-    time::sleep,
-};
+use tokio::process::{Child, Command};
+use tokio::time::sleep;
 
-use crate::{
-    Binaries, Environment, Error, FromRefused as _, log_file,
-    progress::{Progress, tell},
-    release::{GO_MOD, GO_SUM, Release, is_at_least},
-};
+use crate::progress::{Progress, tell};
+use crate::release::{GO_MOD, GO_SUM, Release, is_at_least};
+use crate::{Binaries, Environment, Error, FromRefused as _, log_file};
 
 const WORKSHOP_PREFIX: &str = ".build-";
 const LOOK_EVERY: Duration = Duration::from_millis(500);

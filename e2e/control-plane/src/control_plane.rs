@@ -1,24 +1,19 @@
 //! A control plane from its start to its end.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use crate::{
-    Binaries, Environment, Error, FromRefused as _, WriteRequest,
-    api_server::ApiServer,
-    daemon::Daemon,
-    etcd::Etcd,
-    guest::Guest,
-    kubeconfig,
-    kubectl::Kubectl,
-    service::Service,
-    work_folder::{WorkFolder, random_token, write_private},
-};
+use crate::api_server::ApiServer;
+use crate::daemon::Daemon;
+use crate::etcd::Etcd;
+use crate::guest::Guest;
+use crate::kubectl::Kubectl;
+use crate::service::Service;
+use crate::work_folder::{WorkFolder, random_token, write_private};
+use crate::{Binaries, Environment, Error, FromRefused as _, WriteRequest, kubeconfig};
 
 /// Far more than the usual two or three seconds: compilers may run beside it.
 const READY_WITHIN: Duration = Duration::from_secs(90);

@@ -1,12 +1,10 @@
 //! One running etcd, kube-apiserver or program beside them, and its log.
 
-use std::{
-    fs::{File, OpenOptions},
-    os::unix::process::CommandExt as _,
-    path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
-    time::{Duration, Instant},
-};
+use std::fs::{File, OpenOptions};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 

@@ -1,14 +1,12 @@
 //! The part of the process environment that decides where programs come from, as a value, so that tests can choose it.
 
-use std::{
-    env,
-    ffi::OsString,
-    fs,
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-};
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
 
-use crate::{Error, release::Release};
+use crate::Error;
+use crate::release::Release;
 
 /// Where programs are looked for, and where they are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! What can go wrong, and what the reader of the message can do about it.
 
-use std::{path::PathBuf, process::ExitStatus};
+use std::path::PathBuf;
+use std::process::ExitStatus;
 
 use crate::Refused;
 

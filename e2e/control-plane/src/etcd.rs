@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::{Error, port::ReservedPort, service::Service};
+use crate::Error;
+use crate::port::ReservedPort;
+use crate::service::Service;
 
 /// The database, with its data below the given folder.
 #[derive(Debug)]

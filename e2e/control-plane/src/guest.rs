@@ -1,7 +1,8 @@
 //! A service account of another control plane that this one knows as well: clusters that accept each other's credentials.
 //! Its token is a static one here, under the name that it has there, so that RBAC grants it what it grants that name.
 
-use std::{fs, path::Path};
+use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 

@@ -1,10 +1,8 @@
 //! Who has written what and when, by the audit log of the API server: one line for each answer to a write. It decides
 //! what is recorded and how a line reads; what may be written by whom is for tests to say.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 

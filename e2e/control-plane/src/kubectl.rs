@@ -1,14 +1,10 @@
 //! Runs kubectl, independent of what the user has configured for theirs.
 
-use std::{
-    path::{Path, PathBuf},
-    process::{Output, Stdio},
-};
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
 
-use tokio::{
-    io::AsyncWriteExt as _,
-    process::{Child, Command},
-};
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::{Child, Command};
 
 use crate::{Error, FromRefused as _};
 

@@ -1,6 +1,7 @@
 //! The end of a log file, for messages.
 
-use std::{fs, path::Path};
+use std::fs;
+use std::path::Path;
 
 const LINES: usize = 20;
 

@@ -1,17 +1,13 @@
 //! `berth-control-plane`: a real Kubernetes control plane on this machine, from the command line.
 
-use std::{
-    path::Path,
-    process::ExitCode,
-    time::{Duration, Instant},
-};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use berth_control_plane::{Binaries, ControlPlane, Environment, Error, FromRefused as _};
 use clap::{Parser, Subcommand};
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    time::sleep,
-};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::sleep;
 
 /// A real Kubernetes control plane on this machine: etcd and kube-apiserver, without nodes and controllers.
 #[derive(Debug, Parser)]

@@ -1,14 +1,10 @@
 //! A loopback port that stays ours.
 
-use std::{
-    net::{Ipv4Addr, SocketAddr},
-    time::Duration,
-};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
-use tokio::{
-    net::{TcpSocket, TcpStream},
-    time::timeout,
-};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
 
 use crate::{Error, FromRefused as _};
 

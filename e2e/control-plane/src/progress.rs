@@ -1,9 +1,7 @@
 //! Signs of life during work that takes minutes.
 
-use std::{
-    io::{self, Write as _},
-    time::{Duration, Instant},
-};
+use std::io::{self, Write as _};
+use std::time::{Duration, Instant};
 
 const EVERY: Duration = Duration::from_secs(5);
 

@@ -1,6 +1,7 @@
 //! Something that the operating system refused, for the errors of every crate that runs programs.
 
-use std::{io, path::Path};
+use std::io;
+use std::path::Path;
 
 /// What was tried, and what became of it.
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Error, daemon::Daemon};
+use crate::Error;
+use crate::daemon::Daemon;
 
 /// A daemon that can be killed, and started again in the same way.
 #[derive(Debug)]

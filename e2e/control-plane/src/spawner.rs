@@ -4,13 +4,10 @@
 //! that started the child: a child of a test's or a runtime's thread would be killed as soon as that thread ends. So one
 //! thread that lives as long as the process starts all of them.
 
-use std::{
-    io,
-    path::Path,
-    process::{Child, Command},
-    sync::{OnceLock, mpsc},
-    thread,
-};
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::{OnceLock, mpsc};
+use std::{io, thread};
 
 use tokio::sync::oneshot;
 

@@ -1,11 +1,9 @@
 //! The temporary folder of one control plane, and the removal of those that killed processes have left.
 
-use std::{
-    fs::{self, File, OpenOptions},
-    io::{Read as _, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
-    path::Path,
-};
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 
 use tempfile::TempDir;
 

@@ -1,11 +1,9 @@
 //! How the programs are built, seen from the command line. A shell script plays Go.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
 
 use tempfile::TempDir;
 

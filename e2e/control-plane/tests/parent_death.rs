@@ -1,14 +1,12 @@
 //! etcd and kube-apiserver end with the process that started them, even when that is killed and can do nothing about it.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use std::{
-    fs,
-    io::{BufRead as _, BufReader},
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    thread::sleep,
-    time::{Duration, Instant},
-};
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use berth_control_plane::ControlPlane;
 

@@ -1,11 +1,9 @@
 //! Where the programs come from, and what is said when they are missing.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use berth_control_plane::{Binaries, Environment, Error};
 use tempfile::TempDir;

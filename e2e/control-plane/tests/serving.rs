@@ -1,11 +1,9 @@
 //! A control plane serves what its users rely on: the admin, service accounts under RBAC, neighbours, and outages.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use std::{
-    path::Path,
-    thread,
-    time::{Duration, Instant},
-};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use berth_control_plane::{ControlPlane, Error, Part};
 use tokio::time::{sleep, timeout};

@@ -3,12 +3,10 @@
 
 use std::collections::HashMap;
 
-use kube::{
-    Api, Client, ResourceExt,
-    api::{ApiResource, DynamicObject, Patch, PatchParams},
-    core::GroupVersionKind,
-    discovery::{self, Scope},
-};
+use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
+use kube::core::GroupVersionKind;
+use kube::discovery::{self, Scope};
+use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 
 use crate::error::Error;

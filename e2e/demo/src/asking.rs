@@ -1,10 +1,14 @@
 //! Asks the scheduler API what Nova would ask, as a dry run: where a VM of a project with a commitment would start.
 
-use std::{fs, net::SocketAddr, path::Path, time::Duration};
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::{error::Error, probe};
+use crate::error::Error;
+use crate::probe;
 
 const PATH: &str = "/scheduler/nova/external";
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);

@@ -1,13 +1,12 @@
 //! The configuration of an operator that works with two clusters.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::{error::Error, sites::REMOTE_ZONE};
+use crate::error::Error;
+use crate::sites::REMOTE_ZONE;
 
 /// Kinds whose objects are in the cluster of their zone.
 const OF_ZONES: [&str; 4] = [

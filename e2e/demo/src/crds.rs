@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use futures::future::try_join_all;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{
-    Api, Client, ResourceExt,
-    api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams},
-    core::GroupVersionKind,
-    runtime::wait::{await_condition, conditions},
-};
+use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
+use kube::core::GroupVersionKind;
+use kube::runtime::wait::{await_condition, conditions};
+use kube::{Api, Client, ResourceExt};
 use tokio::time::{sleep, timeout};
 
-use crate::{apply::FIELD_MANAGER, error::Error};
+use crate::apply::FIELD_MANAGER;
+use crate::error::Error;
 
 const SERVED_WITHIN: Duration = Duration::from_secs(30);
 const ASK_EVERY: Duration = Duration::from_millis(20);

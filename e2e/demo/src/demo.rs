@@ -1,32 +1,25 @@
 //! The demonstration: what happens in which order, and when it goes on.
 
-use std::{
-    collections::BTreeMap,
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use crate::{
-    arguments::Arguments,
-    asking,
-    client::client,
-    documents::{self, File},
-    end_state,
-    error::Error,
-    expectation, hints, invariants,
-    operator::{self, Operator},
-    outage::{self, Story, Versions},
-    processes::Processes,
-    samples::{self, Labels, Sample},
-    screen::Screen,
-    sites::{REMOTE_ZONE, Site, Sites},
-    snapshot::{self, Snapshot},
-    steady,
-    table::{self, Table},
-    world::World,
-};
+use crate::arguments::Arguments;
+use crate::client::client;
+use crate::documents::{self, File};
+use crate::error::Error;
+use crate::operator::{self, Operator};
+use crate::outage::{self, Story, Versions};
+use crate::processes::Processes;
+use crate::samples::{self, Labels, Sample};
+use crate::screen::Screen;
+use crate::sites::{REMOTE_ZONE, Site, Sites};
+use crate::snapshot::{self, Snapshot};
+use crate::table::{self, Table};
+use crate::world::World;
+use crate::{asking, end_state, expectation, hints, invariants, steady};
 
 /// How long nothing may change before a commitment counts as steady.
 const QUIET: Duration = Duration::from_secs(1);

@@ -1,9 +1,7 @@
 //! Objects in YAML files, as a person writes them: several documents per file, status included.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use kube::api::DynamicObject;
 use serde_json::Value;

@@ -2,19 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use berth_crds::{
-    CommittedResource, Condition, Hypervisor, Quantity, Reservation, ResourceType, conditions,
-    labels::ZONE,
-    resources::{CPU, MEMORY},
-};
-use kube::{Api, Client, Resource, ResourceExt, api::ListParams};
-use serde::{Serialize, Serializer, de::DeserializeOwned};
+use berth_crds::labels::ZONE;
+use berth_crds::resources::{CPU, MEMORY};
+use berth_crds::{CommittedResource, Condition, Hypervisor, Quantity, Reservation, ResourceType, conditions};
+use kube::api::ListParams;
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+use serde::{Serialize, Serializer};
 
-use crate::{
-    error::Error,
-    quantity::{self, Amounts},
-    samples::Labels,
-};
+use crate::error::Error;
+use crate::quantity::{self, Amounts};
+use crate::samples::Labels;
 
 /// Commitments, slots and hosts, each by name.
 #[derive(Debug, Serialize)]

@@ -1,9 +1,7 @@
 //! What can go wrong, and what the reader of the message can do about it.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
+use std::io;
+use std::path::{Path, PathBuf};
 
 use kube::config::KubeconfigError;
 

@@ -1,11 +1,13 @@
 //! The committed end state: compared with what was found, or written anew.
 
-use std::{fs, path::Path};
+use std::fs;
+use std::path::Path;
 
 use serde::Serialize;
 use serde_saphyr::SerializerOptions;
 
-use crate::{diff, error::Error};
+use crate::diff;
+use crate::error::Error;
 
 const HEAD: &str = "\
 # What has become of the cloud in `cloud/` when all of `commitments/` have come to rest. `make run ONCE=1` compares its
@@ -45,10 +47,8 @@ fn text(state: &impl Serialize) -> Result<String, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        end_state::{EndState, Host},
-        quantity::Amounts,
-    };
+    use crate::end_state::{EndState, Host};
+    use crate::quantity::Amounts;
 
     fn state(cpu: i64) -> EndState {
         let host = Host { name: "h".to_owned(), free: Amounts { memory: 1 << 30, cpu }, ..Host::default() };

@@ -1,16 +1,15 @@
 //! What a person may try when the cloud is steady: commands that can be copied as they are.
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use berth_crds::CommittedResource;
 use kube::ResourceExt;
 
-use crate::{
-    quantity,
-    samples::Labels,
-    sites::REMOTE_ZONE,
-    snapshot::{Snapshot, is_accepted},
-};
+use crate::quantity;
+use crate::samples::Labels;
+use crate::sites::REMOTE_ZONE;
+use crate::snapshot::{Snapshot, is_accepted};
 
 /// Where things are.
 #[derive(Clone, Copy, Debug)]

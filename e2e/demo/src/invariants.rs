@@ -2,11 +2,9 @@
 
 use berth_crds::labels::RELEASE_SLOTS;
 
-use crate::{
-    end_state::{Commitment, EndState, Host, Said, Slot},
-    error::Error,
-    quantity::binary,
-};
+use crate::end_state::{Commitment, EndState, Host, Said, Slot};
+use crate::error::Error;
+use crate::quantity::binary;
 
 /// All laws that the end state breaks, in words.
 pub fn check(state: &EndState) -> Result<(), Error> {

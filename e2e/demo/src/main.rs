@@ -33,11 +33,16 @@ mod steady;
 mod table;
 mod world;
 
-use std::{process::ExitCode, time::Instant};
+use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::Parser as _;
 
-use crate::{arguments::Arguments, error::Error, processes::Processes, screen::Screen, signals::Signals};
+use crate::arguments::Arguments;
+use crate::error::Error;
+use crate::processes::Processes;
+use crate::screen::Screen;
+use crate::signals::Signals;
 
 #[tokio::main]
 async fn main() -> ExitCode {

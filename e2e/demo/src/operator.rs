@@ -1,16 +1,15 @@
 //! The operator as a process of its own, with the rights of its service account and nothing else.
 
-use std::{
-    env,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::env;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use berth_control_plane::{ControlPlane, Daemon};
 use tokio::time::{Instant, sleep};
 
-use crate::{error::Error, port, probe};
+use crate::error::Error;
+use crate::{port, probe};
 
 /// Far more than it needs: compilers may run beside it.
 const READY_WITHIN: Duration = Duration::from_secs(60);

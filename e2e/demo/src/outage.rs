@@ -1,26 +1,20 @@
 //! What shows that clusters fail alone: the API server of the second one is stopped and started again, and what is told
 //! of its commitments, before and after, is the same.
 
-use std::{
-    collections::BTreeMap,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use berth_crds::{CommittedResource, Reservation};
-use kube::{
-    Api, Client, Resource, ResourceExt,
-    api::{DeleteParams, ListParams},
-};
+use kube::api::{DeleteParams, ListParams};
+use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
-use crate::{
-    demo::Stage,
-    error::Error,
-    samples::{self, Sample},
-    sites::{REMOTE_ZONE, Sites},
-    snapshot,
-};
+use crate::demo::Stage;
+use crate::error::Error;
+use crate::samples::{self, Sample};
+use crate::sites::{REMOTE_ZONE, Sites};
+use crate::snapshot;
 
 /// Watches that broke off are tried again within half a minute.
 const NOTICED_WITHIN: Duration = Duration::from_secs(90);

@@ -1,12 +1,12 @@
 //! Asks a probe of the operator, as a kubelet would.
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
 
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
-    time::timeout,
-};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use berth_control_plane::ControlPlane;
 
-use crate::{configuration, error::Error, hints::Places, operator::Operator};
+use crate::configuration;
+use crate::error::Error;
+use crate::hints::Places;
+use crate::operator::Operator;
 
 /// As config/rbac names them.
 const NAMESPACE: &str = "berth-system";

@@ -1,6 +1,7 @@
 //! Amounts, read and added up here on their own: what the operator calculates is checked against it.
 
-use std::{fmt, iter::Sum, ops};
+use std::iter::Sum;
+use std::{fmt, ops};
 
 use serde::{Serialize, Serializer};
 

@@ -1,13 +1,13 @@
 //! The commitments of the demonstration, in the order in which they come.
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
+use std::path::Path;
 
-use kube::{ResourceExt, api::DynamicObject};
+use kube::ResourceExt;
+use kube::api::DynamicObject;
 
-use crate::{
-    documents::{self, File},
-    error::Error,
-};
+use crate::documents::{self, File};
+use crate::error::Error;
 
 /// A commitment and what people call it.
 #[derive(Debug)]

@@ -1,14 +1,13 @@
 //! What people see: lines that stay, and below them, on a terminal, a table that is drawn in place. Elsewhere, as in the
 //! log of a CI, each change of the table is a line of its own.
 
-use std::{
-    io::{self, IsTerminal as _, Write as _},
-    time::Instant,
-};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::Instant;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::{size::Size, table::Table};
+use crate::size::Size;
+use crate::table::Table;
 
 /// Standard output.
 pub struct Screen {

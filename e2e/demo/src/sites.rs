@@ -1,9 +1,13 @@
 //! The clusters of the demonstration: home and, on request, one more that has the objects of one zone.
 
 use berth_crds::labels::ZONE;
-use kube::{Client, ResourceExt, api::DynamicObject};
+use kube::api::DynamicObject;
+use kube::{Client, ResourceExt};
 
-use crate::{apply::Applier, crds, documents::File, error::Error};
+use crate::apply::Applier;
+use crate::crds;
+use crate::documents::File;
+use crate::error::Error;
 
 /// The zone whose objects are in the second cluster, if there is one. Its cluster is called so, too.
 pub const REMOTE_ZONE: &str = "eu-demo-1b";

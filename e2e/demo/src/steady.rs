@@ -1,10 +1,8 @@
 //! When a commitment has come to rest: the operator has said what becomes of its present spec, and it is not on the way
 //! to saying something else.
 
-use berth_crds::{
-    CommittedResource,
-    conditions::commitment::{INSUFFICIENT_CAPACITY, Reason},
-};
+use berth_crds::CommittedResource;
+use berth_crds::conditions::commitment::{INSUFFICIENT_CAPACITY, Reason};
 
 use crate::snapshot;
 

@@ -1,14 +1,11 @@
 //! The table of commitments: one row each, in columns that are as wide as they need to be.
 
-use berth_crds::{
-    CommittedResource, CommittedResourceSpec, ResourceType, conditions::commitment::INSUFFICIENT_CAPACITY,
-};
+use berth_crds::conditions::commitment::INSUFFICIENT_CAPACITY;
+use berth_crds::{CommittedResource, CommittedResourceSpec, ResourceType};
 use kube::ResourceExt;
 
-use crate::{
-    samples::Labels,
-    snapshot::{self, Snapshot, is_in_force},
-};
+use crate::samples::Labels;
+use crate::snapshot::{self, Snapshot, is_in_force};
 
 const COLUMNS: usize = 9;
 const TITLES: [&str; COLUMNS] =

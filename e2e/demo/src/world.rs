@@ -1,20 +1,20 @@
 //! What the cluster holds, followed by watches: commitments and slots, and since when nothing has changed.
 
-use std::{fmt::Debug, sync::Arc, time::Duration};
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_crds::{CommittedResource, Reservation};
 use futures::{StreamExt, future};
-use kube::{
-    Api, Client, Resource, ResourceExt,
-    runtime::{
-        WatchStreamExt,
-        reflector::{self, Store, store::Writer},
-        utils::Backoff,
-        watcher,
-    },
-};
+use kube::runtime::reflector::store::Writer;
+use kube::runtime::reflector::{self, Store};
+use kube::runtime::utils::Backoff;
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
-use tokio::{sync::watch, task::JoinSet, time::Instant};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::snapshot::Snapshot;
 

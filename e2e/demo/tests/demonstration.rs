@@ -2,7 +2,8 @@
 //! state says.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
-use std::{path::Path, process::Command};
+use std::path::Path;
+use std::process::Command;
 
 /// Everything that it shows is in the output of a test that fails.
 fn ends_as_committed(clusters: u8) {

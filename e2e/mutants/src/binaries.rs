@@ -1,16 +1,15 @@
 //! Builds the binaries of tests, all in one go, from the copy of the sources that has the mutants in it. Packages of others
 //! are those of every other build; ours lie beside it, as cargo tells them apart by where their sources are.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    io::BufReader,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use cargo_metadata::{Artifact, Message, TargetKind};
 
-use crate::{Error, table::Binary};
+use crate::Error;
+use crate::table::Binary;
 
 /// Where each binary lies.
 pub type Built = BTreeMap<Binary, PathBuf>;

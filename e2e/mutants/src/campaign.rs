@@ -1,23 +1,17 @@
 //! All mutants, one after the other, two at a time. It decides that a mutant is caught when every test that the table
 //! names has failed; a test that would have failed anyway, or that does not exist, ends the campaign before it begins.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
-    time::Instant,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
 
-use crate::{
-    Error,
-    binaries::Built,
-    table::{Binary, Row, Test},
-    trial::{self, Outcome, Said},
-};
+use crate::Error;
+use crate::binaries::Built;
+use crate::table::{Binary, Row, Test};
+use crate::trial::{self, Outcome, Said};
 
 /// Mutants that are tried at the same time.
 const AT_ONCE: usize = 2;

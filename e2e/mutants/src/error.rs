@@ -1,6 +1,8 @@
 //! Why the mutants could not be tried. A mutant that nobody notices is no error but a result.
 
-use std::{io, path::PathBuf, process::ExitStatus};
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitStatus;
 
 use thiserror::Error;
 

@@ -1,14 +1,13 @@
 //! `make mutants`: does every fault that can be switched on make the tests fail that must notice it?
 
-use std::{
-    error::Error as _,
-    fs,
-    path::{Path, PathBuf},
-    process::ExitCode,
-    time::Instant,
-};
+use std::error::Error as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
 
-use berth_mutants::{Error, binaries, campaign::Campaign, table, tree};
+use berth_mutants::campaign::Campaign;
+use berth_mutants::{Error, binaries, table, tree};
 
 fn main() -> ExitCode {
     match run(&root()) {

@@ -2,12 +2,10 @@
 //! are shipped have none of them. All patches go together, and each asks at its line whether it is the one that
 //! `BERTH_MUTANT` names, so that one build has all of them.
 
-use std::{
-    collections::BTreeMap,
-    fs, io,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{fs, io};
 
 use tempfile::TempDir;
 

@@ -1,12 +1,10 @@
 //! A copy of the workspace with all faults in it, so that the sources stay as they are while it is built. What has not
 //! changed is not written again, so a second campaign compiles only what is new.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs, io,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{fs, io};
 
 use crate::{Error, patches};
 

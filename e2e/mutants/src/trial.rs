@@ -1,15 +1,13 @@
 //! One run of some tests of a binary, with a mutant or without. It decides what each test has said; what follows from
 //! that is for the campaign.
 
-use std::{
-    collections::BTreeMap,
-    io::{self, Read as _},
-    path::Path,
-    process::{Child, Command, Stdio},
-    sync::mpsc,
-    thread,
-    time::Duration,
-};
+use std::collections::BTreeMap;
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use crate::Error;
 

@@ -1,17 +1,13 @@
 //! What a campaign concludes from what tests say. Instead of a binary of tests a script says it.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Mutex,
-};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
-use berth_mutants::{
-    Error,
-    binaries::Built,
-    campaign::Campaign,
-    table::{Binary, Row, Test},
-};
+use berth_mutants::Error;
+use berth_mutants::binaries::Built;
+use berth_mutants::campaign::Campaign;
+use berth_mutants::table::{Binary, Row, Test};
 
 fn binary() -> Binary {
     Binary { package: "core".to_owned(), target: "script".to_owned() }

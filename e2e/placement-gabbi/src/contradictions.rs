@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Error, description::Description};
+use crate::Error;
+use crate::description::Description;
 
 const LISTED: &str = include_str!("../contradictions.txt");
 

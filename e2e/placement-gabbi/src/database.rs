@@ -1,12 +1,8 @@
 //! Where the server under test keeps its ledger: every start gets an empty one.
 
-use std::{
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use berth_postgres::{Durability, Postgres};
 

@@ -1,6 +1,7 @@
 //! What the suite consists of, as its own files say.
 
-use std::{collections::BTreeMap, process::Stdio};
+use std::collections::BTreeMap;
+use std::process::Stdio;
 
 use berth_control_plane::FromRefused as _;
 use serde::Deserialize;

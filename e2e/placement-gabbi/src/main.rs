@@ -1,6 +1,9 @@
 //! `berth-placement-gabbi`: Placement's own suite against a server, from the command line.
 
-use std::{path::PathBuf, process::ExitCode, thread::available_parallelism, time::Instant};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::thread::available_parallelism;
+use std::time::Instant;
 
 use berth_placement_gabbi::{Contradictions, Database, Description, Error, Report, Server, Toolbox, run};
 use clap::{ArgGroup, Parser, ValueEnum};

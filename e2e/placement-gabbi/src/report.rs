@@ -2,11 +2,9 @@
 
 use std::fmt;
 
-use crate::{
-    contradictions::Contradictions,
-    description::Description,
-    worker::{Outcome, Tested},
-};
+use crate::contradictions::Contradictions;
+use crate::description::Description;
+use crate::worker::{Outcome, Tested};
 
 /// The results of a run, judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,7 +87,8 @@ impl fmt::Display for Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{contradictions::tests::listed, description::File};
+    use crate::contradictions::tests::listed;
+    use crate::description::File;
 
     fn suite(tests: &[&str]) -> Description {
         let tests = tests.iter().map(|&test| test.to_owned()).collect();

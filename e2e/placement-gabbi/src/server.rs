@@ -1,20 +1,17 @@
 //! The server under test: how one is started, empty, and when it is ready.
 
-use std::{
-    net::{Ipv4Addr, TcpListener},
-    path::{Path, PathBuf},
-    time::{Duration, Instant},
-};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use berth_control_plane::{Daemon, FromRefused as _};
 use tempfile::TempDir;
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
-    time::{sleep, timeout},
-};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
 
-use crate::{Error, Toolbox, database::Database, settings};
+use crate::database::Database;
+use crate::{Error, Toolbox, settings};
 
 const READY_WITHIN: Duration = Duration::from_secs(60);
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);

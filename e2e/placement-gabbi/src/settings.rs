@@ -1,6 +1,7 @@
 //! How the server is set up for a fixture. Its data are made by the worker, over HTTP.
 
-use std::{fs, path::Path};
+use std::fs;
+use std::path::Path;
 
 use berth_control_plane::FromRefused as _;
 

@@ -1,20 +1,16 @@
 //! Runs the files of the suite, each against a server of its own, some at the same time. It decides who runs which file;
 //! what a result means is left to the report.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use berth_control_plane::FromRefused as _;
 use tokio::task::JoinSet;
 
-use crate::{
-    Error, Toolbox,
-    description::{Description, File},
-    server::Server,
-    worker::{Tested, Worker},
-};
+use crate::description::{Description, File};
+use crate::server::Server;
+use crate::worker::{Tested, Worker};
+use crate::{Error, Toolbox};
 
 /// Runs all files of the description, `at_once` at the same time; gives the tests in the order of the description.
 pub async fn run(

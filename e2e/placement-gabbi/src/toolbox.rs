@@ -1,18 +1,17 @@
 //! The Python environment of the suite: made once for all checkouts of a user, in the cache, from `requirements.txt`
 //! alone. It is made in a folder next to its destination and moved there in one step, so whoever finds it finds it whole.
 
-use std::{
-    collections::hash_map::DefaultHasher,
-    fs::{self, File, TryLockError},
-    hash::{Hash as _, Hasher as _},
-    io::ErrorKind,
-    path::{Path, PathBuf},
-    process::{Output, Stdio},
-    time::Duration,
-};
+use std::collections::hash_map::DefaultHasher;
+use std::fs::{self, File, TryLockError};
+use std::hash::{Hash as _, Hasher as _};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::time::Duration;
 
 use berth_control_plane::{Environment, FromRefused as _};
-use tokio::{process::Command, time::sleep};
+use tokio::process::Command;
+use tokio::time::sleep;
 
 use crate::Error;
 

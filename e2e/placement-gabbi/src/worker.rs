@@ -1,14 +1,13 @@
 //! A Python process that runs files of the suite, one after the other, and tells the outcome of each test.
 
-use std::{process::Stdio, time::Duration};
+use std::process::Stdio;
+use std::time::Duration;
 
 use berth_control_plane::FromRefused as _;
 use serde::Deserialize;
-use tokio::{
-    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines},
-    process::{Child, ChildStdin, ChildStdout},
-    time::timeout,
-};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::time::timeout;
 
 use crate::{Error, Toolbox};
 

@@ -1,10 +1,8 @@
 //! As whom PostgreSQL runs. It refuses to be root; then it is the user that Debian's package makes, who must own its folder.
 
-use std::{
-    os::unix::fs::MetadataExt as _,
-    path::Path,
-    process::{Output, Stdio},
-};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::process::{Output, Stdio};
 
 use berth_control_plane::FromRefused as _;
 use tokio::process::Command;

@@ -1,19 +1,18 @@
 //! One cluster: how it is made, started, asked and stopped.
 
-use std::{
-    fs::{self, Permissions},
-    net::{Ipv4Addr, TcpListener},
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-    process::Command,
-    time::{Duration, Instant},
-};
+use std::fs::{self, Permissions};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use berth_control_plane::{Daemon, FromRefused as _};
 use tempfile::TempDir;
 use tokio::time::sleep;
 
-use crate::{Error, account::Account, programs};
+use crate::account::Account;
+use crate::{Error, programs};
 
 /// The owner of the cluster; there is no password, as only this machine can connect.
 const SUPERUSER: &str = "berth";

@@ -1,9 +1,7 @@
 //! Where PostgreSQL's programs are. Debian keeps them apart by version, off the `PATH`; the newest there counts.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use crate::Error;
 

@@ -4,7 +4,8 @@
 
 mod house;
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// The production sources below `crates/`, without their unit tests, by path.
 fn production() -> BTreeMap<String, String> {

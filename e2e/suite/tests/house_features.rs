@@ -3,7 +3,8 @@
 
 mod house;
 
-use std::{collections::BTreeSet, process::Command};
+use std::collections::BTreeSet;
+use std::process::Command;
 
 /// What `make run` builds.
 const RUN: &str = "-p berth -p berth-demo -p berth-control-plane";

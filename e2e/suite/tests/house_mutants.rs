@@ -6,10 +6,8 @@ mod house;
 
 use std::path::Path;
 
-use berth_mutants::{
-    patches,
-    table::{Row, Test, rows},
-};
+use berth_mutants::patches;
+use berth_mutants::table::{Row, Test, rows};
 
 fn table() -> Vec<Row> {
     rows(&house::text("docs/testing.md")).unwrap()

@@ -1,5 +1,5 @@
-//! One style of modules and imports: a module is `x.rs` with its children in `x/`; the imports of a module are one `use` for each
-//! crate, in three groups: the standard library, other crates, this crate.
+//! One style of modules and imports: a module is `x.rs` with its children in `x/`; there is one `use` for each
+//! module that names come from, in three groups: the standard library, other crates, this crate.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 mod house;
@@ -22,6 +22,9 @@ enum Group {
 #[derive(Debug)]
 struct Import {
     root: String,
+    /// What the names are taken from.
+    module: String,
+    is_nested: bool,
     group: Group,
     is_after_blank_line: bool,
 }
@@ -37,6 +40,9 @@ fn blocks(text: &str) -> Vec<Vec<Import>> {
     for line in text.lines() {
         if is_inside {
             is_inside = !line.ends_with(';');
+            if let Some(import) = blocks.last_mut().and_then(|block: &mut Vec<Import>| block.last_mut()) {
+                import.is_nested |= line.contains('{');
+            }
         } else if let Some(import) = line.trim_start().strip_prefix("use ") {
             let root = words(import).swap_remove(0);
             let group = match root.as_str() {
@@ -45,7 +51,13 @@ fn blocks(text: &str) -> Vec<Vec<Import>> {
                 _ if modules.contains(&root) => Group::Own,
                 _ => Group::External,
             };
-            blocks.last_mut().unwrap().push(Import { root, group, is_after_blank_line });
+            let path = import.split(['{', ';']).next().unwrap();
+            let module = match path.strip_suffix("::") {
+                Some(module) => module.to_owned(),
+                None => path.rsplit_once("::").map_or(String::new(), |(module, _)| module.to_owned()),
+            };
+            let is_nested = import.matches('{').count() > 1;
+            blocks.last_mut().unwrap().push(Import { root, module, is_nested, group, is_after_blank_line });
             (is_after_blank_line, is_inside) = (false, !line.ends_with(';'));
         } else if line.trim().is_empty() {
             is_after_blank_line = true;
@@ -72,16 +84,17 @@ fn check_imports(text: &str) -> Vec<String> {
                 ));
             }
         }
-        let mut roots = BTreeSet::new();
-        wrong.extend(
-            block.iter().filter(|import| !roots.insert(&import.root)).map(|import| format!("`{}` twice", import.root)),
-        );
+        let mut modules = BTreeSet::new();
+        let twice = block.iter().filter(|import| !import.module.is_empty() && !modules.insert(&import.module));
+        wrong.extend(twice.map(|import| format!("`{}` twice", import.module)));
+        let nested = block.iter().filter(|import| import.is_nested);
+        wrong.extend(nested.map(|import| format!("`{}` has braces in braces", import.module)));
     }
     wrong
 }
 
 #[test]
-fn imports_are_one_tree_for_each_crate_in_three_groups() {
+fn imports_are_one_line_for_each_module_in_three_groups() {
     let wrong: Vec<String> = sources()
         .iter()
         .flat_map(|path| check_imports(&house::text(path)).into_iter().map(move |what| format!("{path}: {what}")))
@@ -96,8 +109,10 @@ fn imports_in_another_style_are_noticed() {
         [""; 0]
     );
     assert_eq!(check_imports("use std::fmt;\nuse std::io;\n"), ["`std` twice"]);
+    assert_eq!(check_imports("use std::{fmt, io::{Read, Write}};\n"), ["`std` has braces in braces"]);
+    assert_eq!(check_imports("use std::{\n    io::{Read, Write},\n};\n"), ["`std` has braces in braces"]);
     assert_eq!(check_imports("use serde::Serialize;\n\nuse std::fmt;\n"), ["`std` stands after `serde`"]);
-    assert_eq!(check_imports("use std::{\n    fmt,\n};\nuse serde::Serialize;\n").len(), 1);
+    assert_eq!(check_imports("use std::{\n    fmt, io,\n};\nuse serde::Serialize;\n").len(), 1);
     assert_eq!(check_imports("mod x;\n\nuse serde::Serialize;\nuse x::Y;\n").len(), 1, "a child is of this crate");
 }
 

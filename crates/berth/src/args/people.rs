@@ -1,7 +1,8 @@
 //! Arguments of the commands that show people what the scheduler sees. Whether a request makes sense is decided by the
 //! command.
 
-use std::{num::NonZeroUsize, path::PathBuf};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 

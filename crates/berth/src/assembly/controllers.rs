@@ -1,29 +1,25 @@
 //! The controllers, with everything that they need: how they are made, and which of them run.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use berth_cluster::{
     Brake, BrakeParts, Clusters, Events, Fence, FlavorGroupsCache, Freezer, Kind, Manager, Options, Requests, Routes,
     Store, Writer,
 };
+use berth_committed_resource::orphans::{self, OrphanController};
 use berth_committed_resource::{
     self as committed_resource, CommittedResourceController, CoresBook, Delays, Limits, Settings,
-    orphans::{self, OrphanController},
 };
-use berth_reservation::{
-    self as reservation, ReservationController, in_flight::InFlightController,
-    oversubscription::OversubscriptionController,
-};
+use berth_reservation::in_flight::InFlightController;
+use berth_reservation::oversubscription::OversubscriptionController;
+use berth_reservation::{self as reservation, ReservationController};
 use berth_scheduler::{NoDomainNames, PipelineChoice};
-use berth_scheduler_api::{
-    Chosen,
-    pipelines::{self, PipelineController},
-};
-use berth_telemetry::{
-    clock::Clock,
-    config::{Configuration, Controller},
-    ids::FreshIds,
-};
+use berth_scheduler_api::Chosen;
+use berth_scheduler_api::pipelines::{self, PipelineController};
+use berth_telemetry::clock::Clock;
+use berth_telemetry::config::{Configuration, Controller};
+use berth_telemetry::ids::FreshIds;
 
 use super::{Memory, OperatorMetrics, Queues, relief};
 

@@ -1,6 +1,8 @@
 //! What one process knows: the stores, and the scheduler with its capacity view.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{Kind, Routes, Store, StoreSet as _, Stores};
 use berth_core::ClusterName;

@@ -5,12 +5,17 @@ use std::sync::Arc;
 use berth_cluster::{ClusterMetrics, Routes};
 use berth_committed_resource::{CommitmentMetrics, orphans};
 use berth_http::metrics::HttpMetrics;
-use berth_reservation::{ReservationMetrics, in_flight::InFlightMetrics, oversubscription::OversubscriptionMetrics};
+use berth_reservation::ReservationMetrics;
+use berth_reservation::in_flight::InFlightMetrics;
+use berth_reservation::oversubscription::OversubscriptionMetrics;
 use berth_scheduler::BuiltIn;
-use berth_scheduler_api::{history::HistoryMetrics, metrics::ApiMetrics, tracking::BookingMetrics};
+use berth_scheduler_api::history::HistoryMetrics;
+use berth_scheduler_api::metrics::ApiMetrics;
+use berth_scheduler_api::tracking::BookingMetrics;
 use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 
-use super::{Memory, MemorySettings, upkeep::UpkeepMetrics};
+use super::upkeep::UpkeepMetrics;
+use super::{Memory, MemorySettings};
 use crate::watchdog::LawMetrics;
 
 const BUILD: Metric = Metric {

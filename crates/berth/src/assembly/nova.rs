@@ -1,18 +1,14 @@
 //! The rest of the process as the scheduler API sees it: who may decide, which VMs are booked into slots, and where what
 //! was decided is written. Requests are read and answered in `berth_scheduler_api`.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use berth_cluster::{FlavorGroupsCache, Leadership, Manager, Scope, Store};
 use berth_scheduler::{BuiltIn, Request};
-use berth_scheduler_api::{
-    Backend, GuestLookup, Outcome, Role,
-    history::{Histories, HistoryParts},
-    tracking::{BookingParts, Bookings, Guests},
-};
+use berth_scheduler_api::history::{Histories, HistoryParts};
+use berth_scheduler_api::tracking::{BookingParts, Bookings, Guests};
+use berth_scheduler_api::{Backend, GuestLookup, Outcome, Role};
 use tokio_util::sync::CancellationToken;
 
 use super::{Environment, Memory};

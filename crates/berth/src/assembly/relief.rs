@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use berth_cluster::Brake;
-use berth_reservation::{
-    in_flight::{self, InFlightController, NoVmSizes},
-    oversubscription::{self, Evictions, OversubscriptionController},
-};
+use berth_reservation::in_flight::{self, InFlightController, NoVmSizes};
+use berth_reservation::oversubscription::{self, Evictions, OversubscriptionController};
 use berth_telemetry::config::Configuration;
 
-use super::{Environment, Memory, controllers::freezer};
+use super::controllers::freezer;
+use super::{Environment, Memory};
 
 /// Whoever relieves over-booked hosts, if that is configured.
 pub(super) fn oversubscription(

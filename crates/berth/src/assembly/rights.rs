@@ -2,11 +2,15 @@
 //! own beside its code; here only which parts count is decided, by the same conditions as when they are made.
 
 use berth_cluster::{Brake, Election, Reconciler as _, Right, StoreSet as _, Stores};
-use berth_committed_resource::{CommittedResourceController, orphans::OrphanController};
-use berth_reservation::{
-    ReservationController, in_flight::InFlightController, oversubscription::OversubscriptionController,
-};
-use berth_scheduler_api::{Chosen, history::Histories, pipelines::PipelineController, tracking::Bookings};
+use berth_committed_resource::CommittedResourceController;
+use berth_committed_resource::orphans::OrphanController;
+use berth_reservation::ReservationController;
+use berth_reservation::in_flight::InFlightController;
+use berth_reservation::oversubscription::OversubscriptionController;
+use berth_scheduler_api::Chosen;
+use berth_scheduler_api::history::Histories;
+use berth_scheduler_api::pipelines::PipelineController;
+use berth_scheduler_api::tracking::Bookings;
 use berth_telemetry::config::{Configuration, Controller, Pipelines};
 
 use super::relief;

@@ -5,7 +5,9 @@ use std::time::Duration;
 use berth_cluster::{Clusters, Feeding, Manager, RouteError, Routes, Scope, StoreSet as _};
 use tokio_util::sync::CancellationToken;
 
-use super::{memory::Memory, metrics::OperatorMetrics, upkeep::Upkeep};
+use super::memory::Memory;
+use super::metrics::OperatorMetrics;
+use super::upkeep::Upkeep;
 
 impl Memory {
     /// Adds the watches that fill the stores, one per kind and cluster, and the upkeep of the scheduler, which does not offer

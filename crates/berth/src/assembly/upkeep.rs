@@ -12,7 +12,8 @@ use tokio::time::{Instant, interval};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use super::{events::end_settled_doubts, memory::Memory};
+use super::events::end_settled_doubts;
+use super::memory::Memory;
 
 const EVERY: Duration = Duration::from_secs(5);
 const COMPARE_EVERY: Duration = Duration::from_secs(300);

@@ -2,19 +2,15 @@
 
 use berth_cluster::{Kind, Routes, chain};
 use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation};
-use berth_telemetry::{
-    TelemetryError,
-    config::{self, Configuration, Files, Findings, Loaded, Severity},
-    metrics::Metrics,
-};
+use berth_telemetry::TelemetryError;
+use berth_telemetry::config::{self, Configuration, Files, Findings, Loaded, Severity};
+use berth_telemetry::metrics::Metrics;
 
 use super::output::{self, counted};
-use crate::{
-    args::{ConfigArguments, ConfigCommand},
-    assembly::{Memory, OperatorMetrics},
-    error::Error,
-    operator::memory_settings,
-};
+use crate::args::{ConfigArguments, ConfigCommand};
+use crate::assembly::{Memory, OperatorMetrics};
+use crate::error::Error;
+use crate::operator::memory_settings;
 
 pub(super) fn run(command: &ConfigCommand) -> Result<(), Error> {
     match command {

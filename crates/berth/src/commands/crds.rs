@@ -1,7 +1,8 @@
 //! `berth crds`: prints the custom resource definitions or writes them into a directory.
 
 use super::output::{self, File};
-use crate::{args::CrdsArguments, error::Error};
+use crate::args::CrdsArguments;
+use crate::error::Error;
 
 pub(super) fn run(arguments: &CrdsArguments) -> Result<(), Error> {
     let files = berth_crds::generate::files().map_err(|error| Error::Crds { reason: error.to_string() })?;

@@ -8,19 +8,16 @@ use std::collections::BTreeMap;
 
 use berth_cluster::{Cluster, Fault, Kind, ReadError, Routes, Tried, refuses, try_stored};
 use berth_crds::{CommittedResource, FlavorGroupCapacity, ProjectQuota, Reservation};
-use serde::{Serialize, Serializer, ser::SerializeStruct};
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use tokio::runtime;
 
-use super::{
-    looking,
-    output::{self, counted},
-};
-use crate::{
-    args::{CrdsCheckArguments, Output},
-    error::Error,
-    operator::user_agent,
-};
+use super::looking;
+use super::output::{self, counted};
+use crate::args::{CrdsCheckArguments, Output};
+use crate::error::Error;
+use crate::operator::user_agent;
 
 /// Progress is told after so many objects.
 const TOLD: usize = 5000;

@@ -9,22 +9,23 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt::Write as _, sync::Arc};
+use std::fmt::Write as _;
+use std::sync::Arc;
 
-use berth_cluster::{ObjectKey, indexes::COMMITMENT_BY_UUID};
+use berth_cluster::ObjectKey;
+use berth_cluster::indexes::COMMITMENT_BY_UUID;
 use berth_telemetry::clock::{Clock, SystemClock};
 
-use super::{
-    foreseeing::{self, Foresight},
-    looking::{Look, UNSEEN},
-    naming::{self, Called},
-    next,
-    reasons::Told,
-    table::{row, table},
-    times::moment,
-    vms::VmRow,
-};
-use crate::{args::CommitmentArguments, error::Error};
+use super::foreseeing::{self, Foresight};
+use super::looking::{Look, UNSEEN};
+use super::naming::{self, Called};
+use super::next;
+use super::reasons::Told;
+use super::table::{row, table};
+use super::times::moment;
+use super::vms::VmRow;
+use crate::args::CommitmentArguments;
+use crate::error::Error;
 use facts::Facts;
 use report::{Account, Row};
 

@@ -12,13 +12,12 @@ use std::fmt::Write as _;
 use berth_core::HostName;
 use berth_scheduler::PipelineChoice;
 
-use super::{
-    amounts::Amounts,
-    looking::{self, Look, UNSEEN},
-    output, similar,
-    table::{row, table},
-};
-use crate::{args::HostArguments, error::Error};
+use super::amounts::Amounts;
+use super::looking::{self, Look, UNSEEN};
+use super::table::{row, table};
+use super::{output, similar};
+use crate::args::HostArguments;
+use crate::error::Error;
 use facts::Facts;
 use fits::{Fit, GroupFit, Question};
 use report::{Account, Row};
@@ -36,7 +35,7 @@ pub(super) fn run(arguments: &HostArguments) -> Result<(), Error> {
     let question = Question::about(&facts.host, project, &choice);
     let fits = match &groups {
         Ok(known) => Ok(question.ask(&known.groups, |request| scheduler.refusal(&name, request))),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error),
     };
     let account = report::report(&facts, &question, fits, &look.missing);
     output::show(arguments.output, &account, text)

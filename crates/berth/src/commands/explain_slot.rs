@@ -6,23 +6,23 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt::Write as _, sync::Arc};
+use std::fmt::Write as _;
+use std::sync::Arc;
 
 use berth_cluster::ObjectKey;
 use berth_crds::ReservationType;
 use berth_telemetry::clock::{Clock, SystemClock};
 
-use super::{
-    foreseeing::{self, Foresight},
-    looking::{Look, UNSEEN},
-    naming::{self, Called},
-    next,
-    reasons::Told,
-    table::{row, table},
-    times::moment,
-    vms::VmRow,
-};
-use crate::{args::SlotArguments, error::Error};
+use super::foreseeing::{self, Foresight};
+use super::looking::{Look, UNSEEN};
+use super::naming::{self, Called};
+use super::next;
+use super::reasons::Told;
+use super::table::{row, table};
+use super::times::moment;
+use super::vms::VmRow;
+use crate::args::SlotArguments;
+use crate::error::Error;
 use facts::Facts;
 use report::{Account, BlockOn};
 

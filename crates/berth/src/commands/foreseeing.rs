@@ -2,30 +2,28 @@
 //! would do. The slots without a host are tried first, in the order of the waiting list and in the memory of this process
 //! alone, because that list is in the memory of the operator.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use berth_cluster::{Events, Fence, ObjectKey, ReadBy};
 use berth_core::SlotKey;
 use berth_reservation::Step;
 use berth_scheduler::{BuiltIn, Placed, Scheduler, Shortage, SlotRequest};
 use berth_scheduler_api::Chosen;
-use berth_telemetry::{clock::Clock, ids::FreshIds, metrics::Metrics};
+use berth_telemetry::clock::Clock;
+use berth_telemetry::ids::FreshIds;
+use berth_telemetry::metrics::Metrics;
 use jiff::Timestamp;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    looking::{self, Look},
-    output,
-    slot_facts::{SlotFacts, Trial},
-    vms,
-};
-use crate::{
-    args::{ClusterArguments, DEFAULT_API_ADDRESS, Output},
-    assembly::{Controllers, Environment, OperatorMetrics},
-    error::Error,
-    operator::scheduler,
-};
+use super::looking::{self, Look};
+use super::slot_facts::{SlotFacts, Trial};
+use super::{output, vms};
+use crate::args::{ClusterArguments, DEFAULT_API_ADDRESS, Output};
+use crate::assembly::{Controllers, Environment, OperatorMetrics};
+use crate::error::Error;
+use crate::operator::scheduler;
 
 /// What the controllers would do.
 pub(super) struct Foresight {

@@ -3,7 +3,9 @@
 use tokio::runtime;
 
 use super::output;
-use crate::{args::LogLevelArguments, error::Error, log_level};
+use crate::args::LogLevelArguments;
+use crate::error::Error;
+use crate::log_level;
 
 pub(super) fn run(LogLevelArguments { level, pid }: &LogLevelArguments) -> Result<(), Error> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build();

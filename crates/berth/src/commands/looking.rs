@@ -2,25 +2,21 @@
 //! once and put where the operator would put it. It decides what happens when a cluster does not answer: nothing works
 //! without home, a remote is named as missing.
 
+use berth_cluster::indexes::COMMITMENT_BY_UUID;
 use berth_cluster::{
     Cluster, Clusters, FlavorGroupsCache, KnownFlavorGroups, ReadBy, ReadError, Routes, StoreSet as _,
-    indexes::COMMITMENT_BY_UUID,
 };
 use berth_core::{ClusterName, CommitmentUuid};
-use berth_telemetry::{
-    config::{self, Configuration, Files},
-    logs::{self, Format, Wanted},
-};
+use berth_telemetry::config::{self, Configuration, Files};
+use berth_telemetry::logs::{self, Format, Wanted};
 use futures::future::join_all;
 use serde::Serialize;
 use tokio::runtime;
 
-use crate::{
-    args::ClusterArguments,
-    assembly::{Memory, MemorySettings},
-    error::Error,
-    operator::{memory_settings, user_agent},
-};
+use crate::args::ClusterArguments;
+use crate::assembly::{Memory, MemorySettings};
+use crate::error::Error;
+use crate::operator::{memory_settings, user_agent};
 
 /// What is known only to the operator, as a line for people.
 pub(super) const UNSEEN: &str = "Not seen: what the operator has decided within the last seconds and not written yet.";

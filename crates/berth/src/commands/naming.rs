@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use berth_cluster::{Kind, ObjectKey, Store};
 use berth_core::ClusterName;
 
-use super::{looking::Look, similar};
+use super::looking::Look;
+use super::similar;
 use crate::error::Error;
 
 /// Words about a kind.

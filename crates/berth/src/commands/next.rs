@@ -5,10 +5,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{
-    table::table,
-    times::{moment, span},
-};
+use super::table::table;
+use super::times::{moment, span};
 
 const SOON: &str = "at the next look";
 

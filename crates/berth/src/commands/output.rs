@@ -1,14 +1,13 @@
 //! Writing to standard output, and manifests also into a directory.
 
-use std::{
-    fs,
-    io::{self, Write},
-    path::Path,
-};
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
 
 use serde::Serialize;
 
-use crate::{args::Output, error::Error};
+use crate::args::Output;
+use crate::error::Error;
 
 /// A reader that has seen enough, such as `head`, is no failure.
 pub(super) fn print(text: &str) -> Result<(), Error> {

@@ -1,37 +1,30 @@
 //! `berth placement`: from flags to a server of the Placement API, to a copy of its ledger, or to a question to a server
 //! that runs. Flags count more than the configuration; what is served is up to `berth_placement`.
 
-use std::{future::Future, io, path::Path, sync::Arc, time::Duration};
+use std::future::Future;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_http::Address;
-use berth_placement::{
-    GenerationOptions, Policies,
-    ledger::{LedgerError, sqlite},
-    protocol::{
-        authentication::{Authentication, NoAuth2},
-        cors::Cors,
-    },
-    serve::{self, Database, ServeError, Settings},
-};
-use berth_telemetry::{
-    config::{self, AuthMode, Configuration, Files, Placement},
-    logs,
-    metrics::Metrics,
-    shutdown,
-};
+use berth_placement::ledger::{LedgerError, sqlite};
+use berth_placement::protocol::authentication::{Authentication, NoAuth2};
+use berth_placement::protocol::cors::Cors;
+use berth_placement::serve::{self, Database, ServeError, Settings};
+use berth_placement::{GenerationOptions, Policies};
+use berth_telemetry::config::{self, AuthMode, Configuration, Files, Placement};
+use berth_telemetry::metrics::Metrics;
+use berth_telemetry::{logs, shutdown};
 use serde_json::Value;
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
-    time::timeout,
-};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use super::output::{self, counted};
-use crate::{
-    args::{GenerationStrategy, PlacementArguments, PlacementAuth, PlacementCommand},
-    error::Error,
-    operator::wanted_logs,
-};
+use crate::args::{GenerationStrategy, PlacementArguments, PlacementAuth, PlacementCommand};
+use crate::error::Error;
+use crate::operator::wanted_logs;
 
 /// For the answer of a server that compares.
 const CHECK: Duration = Duration::from_secs(70);

@@ -7,7 +7,9 @@ use std::fmt::{self, Display, Write as _};
 use berth_cluster::{Role, Rule, roles};
 
 use super::output::{self, File};
-use crate::{args::RbacArguments, assembly::all_rights, error::Error};
+use crate::args::RbacArguments;
+use crate::assembly::all_rights;
+use crate::error::Error;
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,8 @@
 //! What each reason of a Ready condition means, in a sentence for people (document 20 section 9.1, document 21 section 5).
 //! A reason without a sentence does not compile.
 
-use berth_crds::{
-    CommitmentState, Condition,
-    conditions::{self, commitment, reservation, safety},
-};
+use berth_crds::conditions::{self, commitment, reservation, safety};
+use berth_crds::{CommitmentState, Condition};
 use jiff::Timestamp;
 use serde::Serialize;
 

@@ -5,31 +5,23 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    fmt::Write as _,
-    fs::File,
-    io::{self, Read},
-    path::Path,
-    time::Duration,
-};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::time::Duration;
 
-use berth_core::{
-    FlavorName,
-    flavor::{Flavor, FlavorGroup, FlavorGroups},
-};
+use berth_core::FlavorName;
+use berth_core::flavor::{Flavor, FlavorGroup, FlavorGroups};
 use berth_scheduler::{Call, Explanation, Hints, Intent, Options, Request};
 use berth_scheduler_api::wire;
 use berth_telemetry::config::ReservationController;
 
-use super::{
-    looking::{self, Look, UNSEEN},
-    output, similar,
-    table::{row, table},
-};
-use crate::{
-    args::{RequestSource, ScheduleArguments},
-    error::Error,
-};
+use super::looking::{self, Look, UNSEEN};
+use super::table::{row, table};
+use super::{output, similar};
+use crate::args::{RequestSource, ScheduleArguments};
+use crate::error::Error;
 use report::{DryRun, Ranked, Removed};
 
 pub(super) fn run(arguments: &ScheduleArguments) -> Result<(), Error> {

@@ -2,17 +2,16 @@
 
 use berth_cluster::ObjectKey;
 use berth_core::HostName;
-use berth_crds::{Condition, conditions::safety};
+use berth_crds::Condition;
+use berth_crds::conditions::safety;
 use berth_reservation::{HostFact, Outlook, Step};
 use berth_scheduler::Shortage;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{
-    next::Next,
-    times::span,
-    vms::{self, VmRow},
-};
+use super::next::Next;
+use super::times::span;
+use super::vms::{self, VmRow};
 
 /// What became of a slot without a host.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,11 +6,9 @@ use berth_reservation::{Outlook, Step, Verified, VmFact};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{
-    amounts::Amounts,
-    next::Next,
-    times::{moment, span},
-};
+use super::amounts::Amounts;
+use super::next::Next;
+use super::times::{moment, span};
 
 /// A VM for people and programs. The names of its members are promised in docs/commands.md.
 #[derive(Clone, Debug, PartialEq, Serialize)]

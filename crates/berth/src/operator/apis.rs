@@ -1,24 +1,21 @@
 //! The listener of the APIs, and which scheduler the controllers ask. What is served is decided by the crates of the APIs;
 //! here only whether and where, and how others find it.
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
+use std::sync::Arc;
 
 use berth_cluster::{Manager, home_server};
 use berth_http::{Address, Component, Limits, Readiness, Server, answer, base_url};
-use berth_scheduler_api::{
-    Chosen, External, Forward, is_loopback_own,
-    server::{Api, ApiLimits, Surroundings, router},
-};
+use berth_scheduler_api::server::{Api, ApiLimits, Surroundings, router};
+use berth_scheduler_api::{Chosen, External, Forward, is_loopback_own};
 use berth_telemetry::config::{Configuration, Controller, SchedulerUrl};
 use tokio::net::TcpListener;
 use tracing::info;
 
 use super::parts::Parts;
-use crate::{
-    args::OperatorArguments,
-    assembly::{Deciding, Environment, Memory, Nova},
-    error::Error,
-};
+use crate::args::OperatorArguments;
+use crate::assembly::{Deciding, Environment, Memory, Nova};
+use crate::error::Error;
 
 /// The port of the reference, which its chart points at.
 const PORT: u16 = 8080;

@@ -1,18 +1,19 @@
 //! Being the one who decides (decision D10): the election among replicas, the take-over, and the end when the lease is
 //! lost. What is done by whoever leads is decided by `operator`; how a lease is won and held, by the cluster crate.
 
-use std::{fs, sync::Arc, time::Duration};
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{Candidate, Cluster, Election, Ended, Fence, Leadership, LeaseMetrics};
 use berth_telemetry::clock::SystemClock;
-use tokio::{
-    task::JoinHandle,
-    time::{Instant, timeout_at},
-};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
 use tracing::info;
 use uuid::Uuid;
 
-use crate::{assembly::Deciding, error::Error};
+use crate::assembly::Deciding;
+use crate::error::Error;
 
 /// A cluster that does not answer the new leader within this time has to wait for its decisions.
 pub(super) const TAKE_OVER: Duration = Duration::from_secs(10);

@@ -1,10 +1,14 @@
 //! The tasks of the process. It decides that none may end before `stop`, also not by a panic, and how long they may take
 //! to end after it.
 
-use std::{borrow::Cow, future::Future, time::Duration};
+use std::borrow::Cow;
+use std::future::Future;
+use std::time::Duration;
 
-use tokio::{sync::mpsc, time::timeout};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tracing::{error, info};
 
 use crate::error::Error;

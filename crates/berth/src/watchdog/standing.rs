@@ -1,10 +1,8 @@
 //! Which violations count: stores of several kinds are not read at one instant, so one that is seen once may never have
 //! been there, and what is broken while something is under way is no violation of a law of rest.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use berth_laws::{Key, Law, Violation};
 

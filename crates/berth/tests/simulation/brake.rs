@@ -3,24 +3,18 @@
 
 use std::time::Duration;
 
-use berth_crds::{
-    Hypervisor, Knowledge, Reservation,
-    conditions::safety::{BRAKED, holds},
-    labels, names, testing,
-};
+use berth_crds::conditions::safety::{BRAKED, holds};
+use berth_crds::{Hypervisor, Knowledge, Reservation, labels, names, testing};
 use berth_telemetry::clock::Clock as _;
 use berth_testkit::{Random, seeds};
 use jiff::SignedDuration;
 use serde_json::json;
 use tokio::time::sleep;
 
-use crate::{
-    alone, faults, hosts_of,
-    life::{self, Act},
-    process::Process,
-    reason, told,
-    world::{Keys, World, ZONES},
-};
+use crate::life::{self, Act};
+use crate::process::Process;
+use crate::world::{Keys, World, ZONES};
+use crate::{alone, faults, hosts_of, reason, told};
 
 pub const MINUTE: Duration = Duration::from_secs(60);
 

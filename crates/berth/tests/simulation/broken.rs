@@ -5,11 +5,9 @@ use berth_crds::{CommittedResource, names};
 use serde_json::json;
 use tokio::time::sleep;
 
-use crate::{
-    alone,
-    brake::{MINUTE, braking, three_slots, without_their_host},
-    world::{Keys, World},
-};
+use crate::alone;
+use crate::brake::{MINUTE, braking, three_slots, without_their_host};
+use crate::world::{Keys, World};
 
 /// Far longer than the judge waits.
 const PATIENT: Keys = Keys { brake: None, grace: Some("10h") };

@@ -8,7 +8,8 @@ use berth_testkit::seeds;
 use serde_json::json;
 use tokio::time::sleep;
 
-use crate::{alone, hosts_of, reason, world::World};
+use crate::world::World;
+use crate::{alone, hosts_of, reason};
 
 const SECONDS: u32 = 300;
 

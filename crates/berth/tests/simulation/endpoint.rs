@@ -1,27 +1,19 @@
 //! The endpoint for Nova of every process, without sockets: who is reached at which address, and what it has booked.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use axum::{
-    Router,
-    body::{Body, Bytes, to_bytes},
-    http::{HeaderMap, Request, StatusCode},
-    response::Response,
-};
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::{HeaderMap, Request, StatusCode};
+use axum::response::Response;
 use berth::assembly::{Deciding, Environment, Memory, Nova};
 use berth_cluster::Manager;
 use berth_scheduler::{Booking, BuiltIn};
-use berth_scheduler_api::{
-    Backend, GuestLookup, Outcome, Role,
-    server::{Api, ApiLimits, DEADLINE_MS, FORWARDED, Forwarder, PATH, Surroundings, router},
-};
+use berth_scheduler_api::server::{Api, ApiLimits, DEADLINE_MS, FORWARDED, Forwarder, PATH, Surroundings, router};
+use berth_scheduler_api::{Backend, GuestLookup, Outcome, Role};
 use berth_testkit::{Gate, Random};
 use futures::future::BoxFuture;
 use parking_lot::Mutex;

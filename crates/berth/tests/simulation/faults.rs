@@ -1,6 +1,7 @@
 //! What goes wrong while a seed lives, and what it must have met at the end.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use berth_testkit::{Fault, Random, Rule, Server, Verb};
 

@@ -2,7 +2,8 @@
 //! their hosts away. What is frozen stays as it is until it is set free, and in the end all laws hold. Nobody edits slots
 //! by hand here, nothing crashes, and news are late by less than a second, so that every difference is the operator's.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Quantity, Reservation, labels, names};
@@ -10,12 +11,9 @@ use berth_testkit::{Random, Server};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::{
-    alone, faults,
-    life::{self, Act, COMMITMENTS},
-    told,
-    world::{World, ZONES},
-};
+use crate::life::{self, Act, COMMITMENTS};
+use crate::world::{World, ZONES};
+use crate::{alone, faults, told};
 
 const ACTS: [Act; 10] = [
     Act::Commit,

@@ -12,10 +12,8 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::{
-    process::Process,
-    world::{World, ZONES},
-};
+use crate::process::Process;
+use crate::world::{World, ZONES};
 
 /// Commitments of memory, commitments of cores, and hosts that may exist at a time.
 pub const COMMITMENTS: usize = 6;

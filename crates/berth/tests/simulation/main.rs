@@ -23,7 +23,10 @@ mod taking_over;
 mod witness;
 mod world;
 
-use std::{collections::BTreeMap, future::Future, io::Write as _, time::Duration};
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::io::Write as _;
+use std::time::Duration;
 
 use berth_crds::{CommittedResource, Reservation, conditions, names, testing};
 use berth_testkit::{Fault, Rule, Server, Verb, seeds};

@@ -1,21 +1,22 @@
 //! Nova, its VMs and the agents on the hosts: it asks for a host with a real body, some time later the VM is listed by that
 //! host, or never, or moves, or ends. Where a VM starts, the law about promises is judged.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::Kind;
 use berth_core::ClusterName;
-use berth_crds::{Allocation, CommittedResource, Hypervisor, Reservation, Time, hypervisor::Instance, labels, testing};
+use berth_crds::hypervisor::Instance;
+use berth_crds::{Allocation, CommittedResource, Hypervisor, Reservation, Time, labels, testing};
 use berth_laws::{Law, Outside, Snapshot, always};
 use berth_scheduler::Booking;
 use berth_testkit::{Judge, Random, Refusal, Server, seeds};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::{
-    task::JoinSet,
-    time::{Instant, sleep},
-};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
 
 use crate::endpoint::Network;
 

@@ -1,32 +1,29 @@
 //! One operator process: the assembly of the binary against doubles of API servers, with its tasks, which end when it
 //! crashes and stand still while it is paused, and the endpoint for Nova, which is gone or silent then.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use berth::assembly::{Controllers, Deciding, Environment, Memory, MemorySettings, OperatorMetrics};
-use berth_cluster::{
-    Candidate, Clusters, Election, Events, Fence, Leadership, Manager, Queue, Routes, Work, testing::Pick,
-};
+use berth_cluster::testing::Pick;
+use berth_cluster::{Candidate, Clusters, Election, Events, Fence, Leadership, Manager, Queue, Routes, Work};
 use berth_committed_resource::CoresBook;
 use berth_core::{ClusterName, HostName};
 use berth_scheduler::BuiltIn;
 use berth_scheduler_api::Chosen;
-use berth_telemetry::{clock::Clock, config::Configuration, ids::FreshIds, metrics::Metrics};
+use berth_telemetry::clock::Clock;
+use berth_telemetry::config::Configuration;
+use berth_telemetry::ids::FreshIds;
+use berth_telemetry::metrics::Metrics;
 use berth_testkit::{Gate, Judge, Random};
 use futures::future::join_all;
-use tokio::{sync::watch, task::JoinSet};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    endpoint::{Endpoint, Network, endpoint},
-    witness::Witness,
-};
+use crate::endpoint::{Endpoint, Network, endpoint};
+use crate::witness::Witness;
 
 /// A cluster that does not answer a new leader within this time has to wait.
 const TAKE_OVER: Duration = Duration::from_secs(10);

@@ -5,15 +5,14 @@
 //! in one of them, which the laws call over-booking. And commitments stay in their zone: slots in a zone that is not
 //! accepted yet are open to VMs of the project, and are not booked for them.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use berth_crds::testing;
 use berth_testkit::{Random, seeds};
 
-use crate::{
-    alone, faults, life, told,
-    world::{World, ZONES},
-};
+use crate::world::{World, ZONES};
+use crate::{alone, faults, life, told};
 
 fn kept(seed: u64, all: &mut BTreeMap<&'static str, u64>) {
     alone(async {

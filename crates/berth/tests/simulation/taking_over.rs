@@ -1,21 +1,17 @@
 //! Taking over a region from the system that was there before: its objects are served as they are, nothing is deleted or
 //! moved, and every write is one that has a reason (document 10 sections 2, 3 and 14, U38, U49, U50).
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use berth_crds::{CommittedResource, Knowledge, conditions};
 use berth_testkit::{Happened, Server};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::{
-    alone,
-    recorded::{self, explained, name},
-    world::World,
-};
+use crate::alone;
+use crate::recorded::{self, explained, name};
+use crate::world::World;
 
 /// Laws that old data breaks and goes on breaking, by the beginning of what is said about it: slots are not marked as
 /// ours, and the one whose commitment has gone is left to people (U49).

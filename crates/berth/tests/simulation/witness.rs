@@ -6,10 +6,8 @@ use berth_capacity_view::{Assumed, Claim, View};
 use berth_cluster::Fence;
 use berth_core::{Resources, SlotKey};
 use berth_crds::facts::resource_map;
-use berth_laws::{
-    Key,
-    testing::{Promise, Promises},
-};
+use berth_laws::Key;
+use berth_laws::testing::{Promise, Promises};
 use berth_scheduler::{BuiltIn, WholeRequest};
 use berth_testkit::Judge;
 use parking_lot::Mutex;

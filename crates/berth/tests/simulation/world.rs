@@ -1,25 +1,22 @@
 //! Doubles of API servers, the clocks, the judge, and what one seed decides.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{Clusters, Routes};
 use berth_core::ClusterName;
 use berth_crds::{Hypervisor, testing};
 use berth_laws::Frozen;
-use berth_telemetry::{
-    clock::Clock,
-    config::{self, Configuration},
-};
+use berth_telemetry::clock::Clock;
+use berth_telemetry::config::{self, Configuration};
 use berth_testkit::{Judge, Random, Rules, Server, SteppedClock, seeds};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::{
-    endpoint::Network,
-    nova::{self, Nova, People},
-    overbooked,
-    process::{Process, Start},
-};
+use crate::endpoint::Network;
+use crate::nova::{self, Nova, People};
+use crate::overbooked;
+use crate::process::{Process, Start};
 
 /// Nothing is written for so long: the world is at rest. Longer than the grace of a host and every timed look.
 pub const REST: Duration = Duration::from_secs(45 * 60);

@@ -5,14 +5,14 @@ use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation, generate
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use crate::support::{
-    http,
-    objects::{EMPTY_GROUP, OTHER_ZONE, flavor_groups, host, in_zone, mixed, patient, rejectable, slot_name},
-    seen::ready,
-    unreadable::{newer_crds, store_unreadable},
-    waiting::{so, until},
-    world::World,
+use crate::support::http;
+use crate::support::objects::{
+    EMPTY_GROUP, OTHER_ZONE, flavor_groups, host, in_zone, mixed, patient, rejectable, slot_name,
 };
+use crate::support::seen::ready;
+use crate::support::unreadable::{newer_crds, store_unreadable};
+use crate::support::waiting::{so, until};
+use crate::support::world::World;
 
 /// Somebody else's commitment is served as if nothing was wrong.
 async fn others_are_served(world: &World) {

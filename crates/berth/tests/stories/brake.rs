@@ -2,18 +2,15 @@
 
 use std::process::Command;
 
-use berth_crds::{
-    Condition, Hypervisor,
-    conditions::{find, is_ready, safety::BRAKED},
-};
+use berth_crds::conditions::safety::BRAKED;
+use berth_crds::conditions::{find, is_ready};
+use berth_crds::{Condition, Hypervisor};
 use serde_json::json;
 
-use crate::support::{
-    objects::{host, patient},
-    seen::{Seen, slot_ready},
-    waiting::so,
-    world::World,
-};
+use crate::support::objects::{host, patient};
+use crate::support::seen::{Seen, slot_ready};
+use crate::support::waiting::so;
+use crate::support::world::World;
 
 /// Three slots on one host, and room elsewhere, in a zone of which one slot may be disturbed.
 async fn three_slots(uuid: &str) -> World {

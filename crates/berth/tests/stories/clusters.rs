@@ -5,17 +5,12 @@ use berth_crds::{CommittedResource, Reservation, labels, names};
 use kube::ResourceExt;
 use serde_json::json;
 
-use crate::support::{
-    fake_cluster,
-    objects::{OTHER_ZONE, host, in_zone, patient, slot_name},
-    seen::Seen,
-    two_clusters::{
-        SIDES,
-        Side::{Home, Remote},
-        TwoClusters, of_remote,
-    },
-    waiting::so,
-};
+use crate::support::fake_cluster;
+use crate::support::objects::{OTHER_ZONE, host, in_zone, patient, slot_name};
+use crate::support::seen::Seen;
+use crate::support::two_clusters::Side::{Home, Remote};
+use crate::support::two_clusters::{SIDES, TwoClusters, of_remote};
+use crate::support::waiting::so;
 
 const CONFLICTS: &str = "cortex_multicluster_cross_cluster_name_conflicts_total";
 

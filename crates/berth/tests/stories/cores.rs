@@ -4,15 +4,11 @@
 use berth_crds::{CommittedResource, FlavorGroupCapacity, generate, names};
 use serde_json::{Value, json};
 
-use crate::support::{
-    objects::{GROUP, OTHER_ZONE, ZONE, capacity, cores},
-    two_clusters::{
-        Side::{Home, Remote},
-        TwoClusters, of_remote,
-    },
-    waiting::{so, until},
-    world::World,
-};
+use crate::support::objects::{GROUP, OTHER_ZONE, ZONE, capacity, cores};
+use crate::support::two_clusters::Side::{Home, Remote};
+use crate::support::two_clusters::{TwoClusters, of_remote};
+use crate::support::waiting::{so, until};
+use crate::support::world::World;
 
 /// The name of the object that counts the cores of [`ZONE`].
 fn counting() -> String {

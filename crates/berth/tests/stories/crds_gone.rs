@@ -6,13 +6,11 @@ use berth_crds::{CommittedResource, names};
 use kube::ResourceExt;
 use tokio::time::sleep;
 
-use crate::support::{
-    http,
-    objects::{host, patient},
-    seen::{Seen, ready},
-    waiting::{so, until},
-    world::World,
-};
+use crate::support::http;
+use crate::support::objects::{host, patient};
+use crate::support::seen::{Seen, ready};
+use crate::support::waiting::{so, until};
+use crate::support::world::World;
 
 const RESERVATIONS: &str = "reservations.cortex.cloud";
 const HYPERVISORS: &str = "hypervisors.kvm.cloud.sap";

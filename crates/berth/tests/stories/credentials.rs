@@ -1,17 +1,17 @@
 //! Credentials that end while the operator runs: it says so in a line, writes nothing, and goes on by itself when the
 //! file of its token has a new one. Told to the real binary on a real API server.
 
-use std::{fs, path::Path, time::Duration};
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use crate::support::{
-    http,
-    objects::{host, patient},
-    waiting::so,
-    world::World,
-};
+use crate::support::http;
+use crate::support::objects::{host, patient};
+use crate::support::waiting::so;
+use crate::support::world::World;
 
 /// The client reads the file of its token anew once a minute.
 const READ_ANEW: Duration = Duration::from_secs(100);

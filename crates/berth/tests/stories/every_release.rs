@@ -12,12 +12,10 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use serde_json::json;
 
-use crate::support::{
-    objects::{host, patient, rejectable, slot_name, slots},
-    seen::{Seen, amount, in_force_on, ready, slot_ready},
-    waiting::so,
-    world::World,
-};
+use crate::support::objects::{host, patient, rejectable, slot_name, slots};
+use crate::support::seen::{Seen, amount, in_force_on, ready, slot_ready};
+use crate::support::waiting::so;
+use crate::support::world::World;
 
 /// Two commitments of 4 with room for 5; the first one is accepted before the second one comes.
 async fn room_for_five(first: &CommittedResource, second: &CommittedResource) -> World {

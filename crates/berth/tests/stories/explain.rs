@@ -4,13 +4,11 @@
 use berth_crds::{CommittedResource, generate};
 use serde_json::json;
 
-use crate::support::{
-    desk::{Desk, json_of},
-    objects::{OTHER_ZONE, ZONE, host, in_zone, patient, slot_name},
-    unreadable::{newer_crds, store_unreadable},
-    waiting::{so, until},
-    world::World,
-};
+use crate::support::desk::{Desk, json_of};
+use crate::support::objects::{OTHER_ZONE, ZONE, host, in_zone, patient, slot_name};
+use crate::support::unreadable::{newer_crds, store_unreadable};
+use crate::support::waiting::{so, until};
+use crate::support::world::World;
 
 const READ: &str = "--verb=get,list";
 

@@ -5,16 +5,14 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{
-    http,
-    nova::{PATH, ask, hosts_are_known, of_another_project, only_asks, wants},
-    objects::{host, patient, rejectable},
-    operator::free_addresses,
-    scheduler_stub::{Manner, SchedulerStub},
-    seen::{Seen, ready, slot_ready},
-    waiting::so,
-    world::World,
-};
+use crate::support::http;
+use crate::support::nova::{PATH, ask, hosts_are_known, of_another_project, only_asks, wants};
+use crate::support::objects::{host, patient, rejectable};
+use crate::support::operator::free_addresses;
+use crate::support::scheduler_stub::{Manner, SchedulerStub};
+use crate::support::seen::{Seen, ready, slot_ready};
+use crate::support::waiting::so;
+use crate::support::world::World;
 
 /// Three hosts that are all known, an operator that asks the stub, and tries again soon.
 async fn begin(manner: Manner) -> (World, SchedulerStub) {

@@ -1,18 +1,14 @@
 //! Freeze (U57), told to the real binary on a real API server, with the very commands that conditions give.
 
-use berth_crds::{
-    CommittedResource, Condition, Hypervisor,
-    conditions::{find, safety::FROZEN},
-    names,
-};
+use berth_crds::conditions::find;
+use berth_crds::conditions::safety::FROZEN;
+use berth_crds::{CommittedResource, Condition, Hypervisor, names};
 use serde_json::json;
 
-use crate::support::{
-    objects::{host, patient, rejectable},
-    seen::Seen,
-    waiting::so,
-    world::World,
-};
+use crate::support::objects::{host, patient, rejectable};
+use crate::support::seen::Seen;
+use crate::support::waiting::so;
+use crate::support::world::World;
 
 fn frozen(seen: &Seen, uuid: &str) -> Option<Condition> {
     find(&seen.commitment(uuid)?.status.as_ref()?.conditions, FROZEN).cloned()

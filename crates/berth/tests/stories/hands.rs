@@ -4,12 +4,10 @@ use berth_crds::{Reservation, ReservationType, labels, testing};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use crate::support::{
-    objects::{OTHER_ZONE, host, in_zone, patient, slot_name, slots},
-    seen::{Seen, in_force_on, slot_ready},
-    waiting::so,
-    world::World,
-};
+use crate::support::objects::{OTHER_ZONE, host, in_zone, patient, slot_name, slots};
+use crate::support::seen::{Seen, in_force_on, slot_ready};
+use crate::support::waiting::so;
+use crate::support::world::World;
 
 /// A commitment with one slot on `node1`, which has room for another one, and what a hand does to the slot.
 async fn edited(uuid: &str, change: Value) -> (World, Seen) {

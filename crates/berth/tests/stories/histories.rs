@@ -4,13 +4,11 @@
 use berth_crds::{History, generate};
 use kube::api::{DeleteParams, ListParams};
 
-use crate::support::{
-    http,
-    nova::{ask, booked, hosts_are_known, only_asks, starts, wants},
-    objects::{host, rejectable},
-    waiting::{so, until},
-    world::World,
-};
+use crate::support::http;
+use crate::support::nova::{ask, booked, hosts_are_known, only_asks, starts, wants};
+use crate::support::objects::{host, rejectable};
+use crate::support::waiting::{so, until};
+use crate::support::world::World;
 
 const HISTORIES: &str = "histories.cortex.cloud";
 const VM: &str = "5f0e7c1a-9d2b-4c36-8a47-1b6d3e9f2c58";

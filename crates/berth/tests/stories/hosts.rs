@@ -6,13 +6,11 @@ use berth_crds::Hypervisor;
 use jiff::Timestamp;
 use tokio::time::sleep;
 
-use crate::support::{
-    http,
-    objects::{host, patient, rejectable},
-    seen::ready,
-    waiting::so,
-    world::{GRACE, World},
-};
+use crate::support::http;
+use crate::support::objects::{host, patient, rejectable};
+use crate::support::seen::ready;
+use crate::support::waiting::so;
+use crate::support::world::{GRACE, World};
 
 /// Two slots on `node1`, which is full with them.
 async fn two_slots(uuid: &str) -> World {

@@ -4,12 +4,10 @@ use berth_crds::{Reservation, ReservationType, Time, labels, testing};
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 
-use crate::support::{
-    objects::{host, patient},
-    seen::Seen,
-    waiting::so,
-    world::World,
-};
+use crate::support::objects::{host, patient};
+use crate::support::seen::Seen;
+use crate::support::waiting::so;
+use crate::support::world::World;
 
 /// A block of the size of a slot on a host.
 fn block(name: &str, host: &str, kind: (ReservationType, &str)) -> Reservation {

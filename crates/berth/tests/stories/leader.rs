@@ -5,14 +5,12 @@ use std::time::{Duration, Instant};
 
 use futures::future::join;
 
-use crate::support::{
-    crowd::Crowd,
-    laws,
-    objects::patient,
-    replicas::{Replicas, TWO},
-    waiting::so,
-    world::World,
-};
+use crate::support::crowd::Crowd;
+use crate::support::laws;
+use crate::support::objects::patient;
+use crate::support::replicas::{Replicas, TWO};
+use crate::support::waiting::so;
+use crate::support::world::World;
 
 const CROWD: Crowd = Crowd { commitments: 40 };
 

@@ -1,23 +1,19 @@
 //! What an election may meet: rights that are missing, and a lease that a process of another program holds. Told to the
 //! real binary on a real API server.
 
-use std::{
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::support::{
-    http,
-    objects::{host, patient},
-    operator::Operator,
-    replicas::{LEASE, Replicas, TWO},
-    waiting::so,
-    world::World,
-};
+use crate::support::http;
+use crate::support::objects::{host, patient};
+use crate::support::operator::Operator;
+use crate::support::replicas::{LEASE, Replicas, TWO};
+use crate::support::waiting::so;
+use crate::support::world::World;
 
 /// An account with all rights except those on leases.
 async fn account_without_leases(world: &mut World) -> PathBuf {

@@ -7,12 +7,10 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use serde_json::json;
 
-use crate::support::{
-    objects::{OTHER_ZONE, host, in_zone, mixed, mixed_host, patient, rejectable, slot_name, slots},
-    seen::{Seen, ready, slot_ready},
-    waiting::{so, until},
-    world::World,
-};
+use crate::support::objects::{OTHER_ZONE, host, in_zone, mixed, mixed_host, patient, rejectable, slot_name, slots};
+use crate::support::seen::{Seen, ready, slot_ready};
+use crate::support::waiting::{so, until};
+use crate::support::world::World;
 
 fn summary(seen: &Seen, uuid: &str) -> String {
     seen.commitment(uuid).unwrap().status.as_ref().unwrap().status_summary.clone().unwrap()

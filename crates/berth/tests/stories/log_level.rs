@@ -1,11 +1,9 @@
 //! What an operator logs is shown and changed while it runs. Told to the real binary on a real API server.
 
-use crate::support::{
-    command::{Ended, berth},
-    objects::{host, patient},
-    waiting::{so, until},
-    world::World,
-};
+use crate::support::command::{Ended, berth};
+use crate::support::objects::{host, patient};
+use crate::support::waiting::{so, until};
+use crate::support::world::World;
 
 async fn log_level(world: &World, arguments: &[&str]) -> Ended {
     let pid = world.operator().pid().to_string();

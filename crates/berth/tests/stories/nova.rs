@@ -3,13 +3,11 @@
 use futures::future::{join, join_all};
 use serde_json::json;
 
-use crate::support::{
-    http,
-    nova::{ask, booked, hosts_are_known, of_another_project, only_asks, slots_with, starts, wants},
-    objects::{SLOT_GIB, host, patient, rejectable},
-    waiting::{so, until},
-    world::World,
-};
+use crate::support::http;
+use crate::support::nova::{ask, booked, hosts_are_known, of_another_project, only_asks, slots_with, starts, wants};
+use crate::support::objects::{SLOT_GIB, host, patient, rejectable};
+use crate::support::waiting::{so, until};
+use crate::support::world::World;
 
 async fn with_hosts(hosts: &[(&str, u64)]) -> World {
     let hosts: Vec<_> = hosts.iter().map(|(name, slots)| host(name, *slots)).collect();

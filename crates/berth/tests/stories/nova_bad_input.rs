@@ -6,12 +6,10 @@ use std::net::SocketAddr;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::support::{
-    http::{self, Posted},
-    nova::{PATH, ask, hosts_are_known, only_asks, post, through, wants},
-    objects::{host, rejectable},
-    world::World,
-};
+use crate::support::http::{self, Posted};
+use crate::support::nova::{PATH, ask, hosts_are_known, only_asks, post, through, wants};
+use crate::support::objects::{host, rejectable};
+use crate::support::world::World;
 
 /// Bytes of the largest body in this file.
 const LARGEST: usize = 4096;

@@ -7,15 +7,13 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::support::{
-    http,
-    nova::{ask, booked, hosts, hosts_are_known_at, only_asks, post, starts, wants},
-    objects::{host, rejectable},
-    operator::free_addresses,
-    replicas::{LEASE, Replicas, TWO},
-    waiting::so,
-    world::World,
-};
+use crate::support::http;
+use crate::support::nova::{ask, booked, hosts, hosts_are_known_at, only_asks, post, starts, wants};
+use crate::support::objects::{host, rejectable};
+use crate::support::operator::free_addresses;
+use crate::support::replicas::{LEASE, Replicas, TWO};
+use crate::support::waiting::so;
+use crate::support::world::World;
 
 const ADDRESS: &str = "reservations.cortex.cloud/api-address";
 const CLASSES: &str = "cortex_scheduler_api_request_duration_seconds_count";

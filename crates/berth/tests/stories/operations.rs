@@ -1,19 +1,22 @@
 //! The commands of `docs/operations.md` do what the page says: each block that is marked with `try=<scene>` runs on a real
 //! API server beside a running operator, and what they bring about is checked.
 
-use std::{collections::BTreeMap, os::unix::fs::symlink, path::Path, process::Stdio};
+use std::collections::BTreeMap;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Stdio;
 
 use berth_control_plane::ControlPlane;
-use berth_crds::{CommittedResource, Hypervisor, Reservation, conditions::safety, labels, testing};
+use berth_crds::conditions::safety;
+use berth_crds::{CommittedResource, Hypervisor, Reservation, labels, testing};
 use kube::ResourceExt;
-use tokio::{process::Command, time::timeout};
+use tokio::process::Command;
+use tokio::time::timeout;
 
-use crate::support::{
-    objects::{self, host, patient, rejectable, slot_name},
-    seen::{Seen, ready},
-    waiting::so,
-    world::World,
-};
+use crate::support::objects::{self, host, patient, rejectable, slot_name};
+use crate::support::seen::{Seen, ready};
+use crate::support::waiting::so;
+use crate::support::world::World;
 
 const PAGE: &str = include_str!("../../../../docs/operations.md");
 

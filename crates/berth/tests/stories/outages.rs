@@ -4,13 +4,11 @@
 use berth_crds::{Reservation, names};
 use serde_json::json;
 
-use crate::support::{
-    crowd::Crowd,
-    laws,
-    objects::{host, patient},
-    waiting::so,
-    world::World,
-};
+use crate::support::crowd::Crowd;
+use crate::support::laws;
+use crate::support::objects::{host, patient};
+use crate::support::waiting::so;
+use crate::support::world::World;
 
 const CROWD: Crowd = Crowd { commitments: 25 };
 

@@ -6,12 +6,10 @@ use berth_crds::{Hypervisor, conditions};
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::support::{
-    http,
-    objects::{SLOT_CORES, host, rejectable, slots},
-    waiting::so,
-    world::World,
-};
+use crate::support::http;
+use crate::support::objects::{SLOT_CORES, host, rejectable, slots};
+use crate::support::waiting::so;
+use crate::support::world::World;
 
 const GRACE: Duration = Duration::from_secs(3);
 const OVERSUBSCRIBED: &str = "cortex_committed_resource_host_oversubscribed";

@@ -5,12 +5,10 @@ use std::path::Path;
 use berth_crds::{Hypervisor, Pipeline, testing};
 use serde_json::{Value, json};
 
-use crate::support::{
-    cloud::Cloud,
-    desk::{Desk, json_of},
-    objects::{OTHER_ZONE, ZONE, host, in_zone},
-    world::World,
-};
+use crate::support::cloud::Cloud;
+use crate::support::desk::{Desk, json_of};
+use crate::support::objects::{OTHER_ZONE, ZONE, host, in_zone};
+use crate::support::world::World;
 
 /// A normal host, one that is over-booked, one in another zone, and one whose capacity makes no sense.
 async fn populate(cloud: &Cloud) {

@@ -6,12 +6,10 @@ use berth_crds::{Pipeline, conditions};
 use kube::api::{DeleteParams, ListParams};
 use serde_json::{Value, json};
 
-use crate::support::{
-    nova::{ask, hosts_are_known, only_asks, post, through, wants},
-    objects::{host, rejectable},
-    waiting::{so, until},
-    world::World,
-};
+use crate::support::nova::{ask, hosts_are_known, only_asks, post, through, wants};
+use crate::support::objects::{host, rejectable};
+use crate::support::waiting::{so, until};
+use crate::support::world::World;
 
 const GENERAL: &str = "kvm-general-purpose-load-balancing";
 const OWN: &str = "kvm-own";

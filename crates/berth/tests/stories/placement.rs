@@ -1,20 +1,16 @@
 //! `berth placement` as a process: it serves without any setting but its ports, keeps what it has answered over a kill, lets
 //! nobody else at its file, ends when it is told to, and is compared and copied while it runs.
 
-use std::{
-    net::{Ipv4Addr, SocketAddr, TcpListener},
-    path::Path,
-    process::Stdio,
-};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::Stdio;
 
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
-use crate::support::{
-    command::berth,
-    http::{get, send},
-    waiting::{so, until},
-};
+use crate::support::command::berth;
+use crate::support::http::{get, send};
+use crate::support::waiting::{so, until};
 
 /// A server in a folder of its own.
 pub struct Placement {

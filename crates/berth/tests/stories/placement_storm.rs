@@ -2,25 +2,19 @@
 //! database goes away. Whatever was answered stands, what was not answered is done or not, nothing is over-booked, and model
 //! and database agree.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use berth_postgres::{Durability, Postgres};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::placement::Placement;
-use crate::support::{
-    http::{Posted, get, send_and_wait},
-    waiting::{so, until},
-};
+use crate::support::http::{Posted, get, send_and_wait};
+use crate::support::waiting::{so, until};
 
 const HOSTS: usize = 4;
 const ROOM: u64 = 12;

@@ -1,6 +1,7 @@
 //! What clients of OpenStack Placement rely on, as its own suite has it (document 51 section 16), against the real binary.
 
-use std::{path::Path, thread::available_parallelism};
+use std::path::Path;
+use std::thread::available_parallelism;
 
 use berth_placement_gabbi::{Contradictions, Database, Description, Report, Server, TESTS, Toolbox, run};
 

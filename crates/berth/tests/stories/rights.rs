@@ -6,12 +6,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    http,
-    objects::{host, patient},
-    waiting::{so, until},
-    world::World,
-};
+use crate::support::http;
+use crate::support::objects::{host, patient};
+use crate::support::waiting::{so, until};
+use crate::support::world::World;
 
 const KIND: [&str; 1] = ["kind=\"Reservation\""];
 

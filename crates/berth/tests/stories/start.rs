@@ -1,18 +1,20 @@
 //! Starting the binary: what it prints, what it refuses and how, and when it says that it is ready.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use berth_control_plane::ControlPlane;
 use berth_crds::generate;
 use serde_json::{Value, json};
 
-use crate::support::{cloud::Cloud, old_server::OldServer, operator::Operator, waiting::until, world::client};
+use crate::support::cloud::Cloud;
+use crate::support::old_server::OldServer;
+use crate::support::operator::Operator;
+use crate::support::waiting::until;
+use crate::support::world::client;
 
 /// Far more than a start that is refused takes.
 const REFUSED_WITHIN: Duration = Duration::from_secs(20);

@@ -1,25 +1,19 @@
 //! Taking over a region from the system that was there before: its objects, its CRDs, then our CRDs and the operator. Told
 //! to the real binary on a real API server.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use berth_crds::{CommittedResource, Hypervisor, Knowledge, ProjectQuota, Reservation, generate};
-use kube::{
-    Api,
-    api::{DeleteParams, DynamicObject, ListParams, PostParams},
-};
+use kube::Api;
+use kube::api::{DeleteParams, DynamicObject, ListParams, PostParams};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::support::{
-    command::{Ended, berth},
-    recorded::{self, explained, name, text},
-    waiting::{so, until},
-    world::{QUIET, World},
-};
+use crate::support::command::{Ended, berth};
+use crate::support::recorded::{self, explained, name, text};
+use crate::support::waiting::{so, until};
+use crate::support::world::{QUIET, World};
 
 /// Creates an object with its status, changed as often as it says.
 async fn store(world: &World, object: &Value) {

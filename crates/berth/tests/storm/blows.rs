@@ -2,7 +2,9 @@
 //! decides. One of the pauses is longer than a write may take. Now and then the operator is killed while etcd or the API
 //! server stands still, with what it has sent still on the way, and its successor begins before that lands.
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
 
 use berth_control_plane::Part;
 use berth_testkit::Random;

@@ -2,16 +2,19 @@
 //! laws are about. The API server tells each kind alone, tells nothing while it is away, and leaves out what has
 //! happened meanwhile; etcd goes on where somebody has stopped reading. What is made of it is left to the reader.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::Request;
 use berth_crds::{CommittedResource, Hypervisor, Reservation};
 use futures::{AsyncBufReadExt as _, TryStreamExt as _};
 use k8s_openapi::ByteString;
 use kube::{Client, Config, Resource};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::{task::JoinHandle, time::sleep};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
 
 /// Where the API server keeps its objects; etcd takes a range as its first key and the key behind its last.
 const RANGE: [&[u8]; 2] = [b"/registry/", b"/registry0"];

@@ -1,26 +1,21 @@
 //! People and hosts that do not give up: what they want they ask for until it was done, whoever is away at the moment. An
 //! answer that was lost is no excuse, so everything can be asked for twice.
 
-use std::{
-    fmt::Debug,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use berth_control_plane::ControlPlane;
 use berth_crds::{CommittedResource, Hypervisor, Quantity, names};
-use kube::{
-    Api, Client, ResourceExt as _,
-    api::{DeleteParams, Patch, PatchParams, PostParams},
-};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 
-use crate::support::{objects::slots, world::client};
+use crate::support::objects::slots;
+use crate::support::world::client;
 
 /// Longer than anything takes, and shorter than the pauses of whoever should answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(3);

@@ -1,21 +1,18 @@
 //! The judge over histories as broken operators leave them. In the storm itself such a fault may be repaired in time, or not
 //! happen; here it is certain, and so is how long it lasts.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
 
-use berth_crds::{
-    CommittedResource, Hypervisor, Reservation,
-    conditions::{Status, ready_condition},
-    labels, testing,
-};
+use berth_crds::conditions::{Status, ready_condition};
+use berth_crds::{CommittedResource, Hypervisor, Reservation, labels, testing};
 use kube::ResourceExt as _;
 use tokio::time::advance;
 
-use crate::{
-    chronicle::{Entry, Kind, Object},
-    judge::{Judge, ONE_LOOK},
-    support::objects::{OTHER_ZONE, host, in_zone, patient},
-};
+use crate::chronicle::{Entry, Kind, Object};
+use crate::judge::{Judge, ONE_LOOK};
+use crate::support::objects::{OTHER_ZONE, host, in_zone, patient};
 
 const SECOND: Duration = Duration::from_secs(1);
 const ALMOST_ONE_LOOK: Duration = ONE_LOOK.saturating_sub(SECOND);

@@ -2,11 +2,9 @@
 //! way that lands after its successor has read everything (D10): that is repaired with the next look at the slot. So a
 //! law may be broken for a moment, and for as long as somebody is missing who would repair it, but no longer.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Reservation, ReservationType};
@@ -15,10 +13,8 @@ use kube::ResourceExt as _;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
-use crate::{
-    chronicle::{Entry, Kind, Object},
-    support::seen::ready,
-};
+use crate::chronicle::{Entry, Kind, Object};
+use crate::support::seen::ready;
 
 /// Far more than a look takes, also on a machine that compiles beside it, and than the grace after which a slot without a
 /// commitment is deleted.

@@ -5,16 +5,18 @@
 //! is: whoever counts wrong is found out. In the roomy one there is room for everybody at any time, also with a host less
 //! and a slot too many, and commitments may be rejected: whoever is, was so for a wrong reason.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use berth_crds::{CommittedResource, Hypervisor};
 use berth_testkit::Random;
-use tokio::{select, sync::watch, task::JoinSet, time::sleep};
+use tokio::select;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
 
-use crate::{
-    hands::Hands,
-    support::objects::{OTHER_ZONE, ZONE, host, in_zone, patient, rejectable},
-};
+use crate::hands::Hands;
+use crate::support::objects::{OTHER_ZONE, ZONE, host, in_zone, patient, rejectable};
 
 const SLOTS_PER_HOST: u64 = 4;
 

@@ -12,7 +12,10 @@ mod load;
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::{env, io::Write as _, ops::Range, time::Duration};
+use std::env;
+use std::io::Write as _;
+use std::ops::Range;
+use std::time::Duration;
 
 use berth_control_plane::Part;
 use berth_crds::testing;
@@ -26,13 +29,11 @@ use chronicle::Chronicle;
 use hands::Hands;
 use judge::{Judge, ONE_LOOK, Record};
 use load::{DISTRICTS, Load, Wishes};
-use support::{
-    objects::{SLOT_GIB, host, patient, rejectable, slot_name},
-    replicas::{Replicas, TWO},
-    seen::{Seen, in_force_on, ready},
-    waiting::{WITHIN, none, so},
-    world::World,
-};
+use support::objects::{SLOT_GIB, host, patient, rejectable, slot_name};
+use support::replicas::{Replicas, TWO};
+use support::seen::{Seen, in_force_on, ready};
+use support::waiting::{WITHIN, none, so};
+use support::world::World;
 
 /// Rounds of kills and pauses. The variable ROUNDS says otherwise, and SEED where they begin.
 const ROUNDS: u64 = 3;

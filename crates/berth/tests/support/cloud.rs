@@ -5,16 +5,16 @@ use std::time::Duration;
 use berth_crds::{CommittedResource, FlavorGroupCapacity, Hypervisor, Knowledge, Reservation, Time, generate, names};
 use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{
-    Api, Client, Resource, ResourceExt,
-    api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
-    core::{ApiResource, ClusterResourceScope},
-};
-use serde::{Serialize, de::DeserializeOwned};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::{ApiResource, ClusterResourceScope};
+use kube::{Api, Client, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{objects, seen::Seen};
+use super::objects;
+use super::seen::Seen;
 
 /// The API server as everybody but the operator uses it.
 #[derive(Clone)]

@@ -2,7 +2,9 @@
 
 use std::process::Stdio;
 
-use tokio::{io::AsyncWriteExt, process::Command, time::timeout};
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+use tokio::time::timeout;
 
 use super::waiting::WITHIN;
 

@@ -8,12 +8,10 @@ use futures::future::join_all;
 use kube::api::ListParams;
 use tokio::time::sleep;
 
-use super::{
-    objects::{host, patient, rejectable},
-    seen::{Seen, ready},
-    waiting::so,
-    world::World,
-};
+use super::objects::{host, patient, rejectable};
+use super::seen::{Seen, ready};
+use super::waiting::so;
+use super::world::World;
 
 const SLOTS_EACH: usize = 8;
 const SLOTS_PER_HOST: usize = 4;

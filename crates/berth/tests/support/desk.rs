@@ -1,9 +1,7 @@
 //! The desk of an administrator: files, a way to the home cluster, and the commands of the binary that are not the operator.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 

@@ -3,10 +3,8 @@
 use std::net::Ipv4Addr;
 
 use serde_json::json;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 
 /// A Kubernetes API server from before 1.31 that has none of our kinds. Gives its address.
 pub async fn too_old() -> String {

@@ -1,12 +1,11 @@
 //! Requests to the operator's own listeners, in as few lines as that takes.
 
-use std::{net::SocketAddr, time::Duration};
+use std::net::SocketAddr;
+use std::time::Duration;
 
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-    time::timeout,
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 

@@ -3,16 +3,15 @@
 use std::net::SocketAddr;
 
 use berth_crds::{Hypervisor, testing};
-use kube::{ResourceExt, api::ListParams};
+use kube::ResourceExt;
+use kube::api::ListParams;
 use serde_json::{Value, json};
 
-use super::{
-    http::{self, Posted},
-    objects::{SLOT_CORES, SLOT_GIB},
-    seen::Seen,
-    waiting::so,
-    world::World,
-};
+use super::http::{self, Posted};
+use super::objects::{SLOT_CORES, SLOT_GIB};
+use super::seen::Seen;
+use super::waiting::so;
+use super::world::World;
 
 /// Where requests go to.
 pub const PATH: &str = "/scheduler/nova/external";

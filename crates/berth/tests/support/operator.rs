@@ -1,15 +1,14 @@
 //! The operator as a process: started as an administrator would, observed through its listeners and its log.
 
-use std::{
-    fs,
-    net::{Ipv4Addr, SocketAddr, TcpListener},
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use berth_control_plane::{ControlPlane, Daemon};
 
-use super::{http, waiting::WITHIN};
+use super::http;
+use super::waiting::WITHIN;
 
 /// SIGTERM has to end the process within this time.
 pub const STOPS_WITHIN: Duration = Duration::from_secs(5);

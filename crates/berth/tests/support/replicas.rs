@@ -1,22 +1,16 @@
 //! Several operators that compete for one lease, over one cloud: what befalls them, who leads, and who has written.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::{Duration, Instant},
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use berth_control_plane::WriteRequest;
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::{
-    Api,
-    api::{DeleteParams, PostParams},
-};
+use kube::Api;
+use kube::api::{DeleteParams, PostParams};
 
-use super::{
-    operator::Operator,
-    waiting::{so, until},
-    world::{World, client},
-};
+use super::operator::Operator;
+use super::waiting::{so, until};
+use super::world::{World, client};
 
 /// The names of two replicas, for journals and logs.
 pub const TWO: [&str; 2] = ["replica-a", "replica-b"];

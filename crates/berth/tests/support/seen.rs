@@ -1,6 +1,7 @@
 //! What the API server holds at a moment, and how it reads on a page.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
+use std::fmt;
 
 use berth_crds::{
     CommittedResource, Condition, FlavorGroupCapacity, Hypervisor, Knowledge, Quantity, Reservation, ReservationType,

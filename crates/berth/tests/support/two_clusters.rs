@@ -1,31 +1,29 @@
 //! A second control plane beside that of [`World`]: the cluster of [`OTHER_ZONE`], where the operator is who it is at
 //! home. Stories see both clusters, and the laws are judged over both together.
 
-use std::{collections::BTreeMap, fs, ops::Deref, path::PathBuf};
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::Deref;
+use std::path::PathBuf;
 
 use berth_control_plane::ControlPlane;
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Knowledge, names};
-use k8s_openapi::api::{events::v1::Event, rbac::v1::ClusterRole};
-use kube::{
-    Api,
-    api::{ListParams, PostParams},
-};
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::api::rbac::v1::ClusterRole;
+use kube::Api;
+use kube::api::{ListParams, PostParams};
 use serde_json::{Value, json};
-use tokio::{
-    sync::{Mutex, MutexGuard, OnceCell},
-    time::sleep,
-};
+use tokio::sync::{Mutex, MutexGuard, OnceCell};
+use tokio::time::sleep;
 
-use super::{
-    cloud::Cloud,
-    laws,
-    objects::OTHER_ZONE,
-    operator::Operator,
-    seen::{Seen, ready},
-    waiting::{none, so, until},
-    world::{GRACE, QUIET, STAGES, World, client, grant, keys, prepare},
-};
+use super::cloud::Cloud;
+use super::laws;
+use super::objects::OTHER_ZONE;
+use super::operator::Operator;
+use super::seen::{Seen, ready};
+use super::waiting::{none, so, until};
+use super::world::{GRACE, QUIET, STAGES, World, client, grant, keys, prepare};
 
 /// What the operator calls itself to both API servers.
 const NAME: &str = "berth";

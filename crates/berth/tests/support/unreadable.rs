@@ -4,7 +4,8 @@ use berth_crds::{Reservation, generate};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::json;
 
-use super::{cloud::Cloud, waiting::until};
+use super::cloud::Cloud;
+use super::waiting::until;
 
 /// The CRDs of a newer release that knows another type of Reservation.
 pub fn newer_crds() -> Vec<CustomResourceDefinition> {

@@ -1,6 +1,7 @@
 //! Waiting for something to be so, with a text that says what was there instead.
 
-use std::{fmt::Display, time::Duration};
+use std::fmt::Display;
+use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 

@@ -1,34 +1,26 @@
 //! The control planes that all stories share: each story has one of them for itself, with an empty cloud.
 
-use std::{
-    fs,
-    net::SocketAddr,
-    ops::Deref,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::fs;
+use std::net::SocketAddr;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use berth_control_plane::{ControlPlane, WriteRequest};
 use berth_crds::{Hypervisor, Knowledge, names};
 use futures::future::select_all;
-use kube::{
-    Client, Config,
-    config::{KubeConfigOptions, Kubeconfig},
-};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
-use tokio::{
-    sync::{Mutex, MutexGuard, OnceCell},
-    time::sleep,
-};
+use tokio::sync::{Mutex, MutexGuard, OnceCell};
+use tokio::time::sleep;
 
-use super::{
-    cloud::Cloud,
-    http, laws,
-    operator::Operator,
-    seen::{Seen, ready},
-    waiting::{none, so, until},
-};
+use super::cloud::Cloud;
+use super::operator::Operator;
+use super::seen::{Seen, ready};
+use super::waiting::{none, so, until};
+use super::{http, laws};
 
 /// How long nothing may happen before it counts as rest.
 pub const QUIET: Duration = Duration::from_millis(250);

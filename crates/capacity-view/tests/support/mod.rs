@@ -3,16 +3,12 @@
 use std::time::Duration;
 
 use berth_capacity_view::{Assumed, Claim, View};
-use berth_core::{
-    Bytes, ClusterName, Cores, HostName, Resources, SlotKey, VmId,
-    host::{Amounts, Host},
-    reservation::{Reservation, ReservationKind},
-};
-use proptest::{
-    collection::{btree_map, btree_set},
-    option,
-    prelude::*,
-};
+use berth_core::host::{Amounts, Host};
+use berth_core::reservation::{Reservation, ReservationKind};
+use berth_core::{Bytes, ClusterName, Cores, HostName, Resources, SlotKey, VmId};
+use proptest::collection::{btree_map, btree_set};
+use proptest::option;
+use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
 pub enum Event {

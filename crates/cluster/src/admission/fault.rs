@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use kube::{
-    api::DynamicObject,
-    core::{Status, response::StatusCause},
-};
+use kube::api::DynamicObject;
+use kube::core::Status;
+use kube::core::response::StatusCause;
 use serde_json::Value;
 
 /// Longer values are not repeated.

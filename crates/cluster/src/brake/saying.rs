@@ -1,15 +1,12 @@
 //! The condition `Braked` of a slot: several controllers may hold back something about the same slot, and none of them
 //! writes over what another one says.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use berth_crds::{
-    Reservation, ReservationType,
-    conditions::{
-        find,
-        safety::{BRAKED, holds, mark},
-    },
-};
+use berth_crds::conditions::find;
+use berth_crds::conditions::safety::{BRAKED, holds, mark};
+use berth_crds::{Reservation, ReservationType};
 use k8s_openapi::jiff::Timestamp;
 
 use super::Stopped;

@@ -1,14 +1,13 @@
 use std::time::Duration;
 
-use berth_telemetry::{clock::TokioClock, metrics::Metrics};
+use berth_telemetry::clock::TokioClock;
+use berth_telemetry::metrics::Metrics;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::{
-    indexes::RESERVATION_INDEXES,
-    testing::{Reply, Said, applied, filled, metrics, scripted},
-};
+use crate::indexes::RESERVATION_INDEXES;
+use crate::testing::{Reply, Said, applied, filled, metrics, scripted};
 
 const AZ: &str = "az-a";
 

@@ -1,6 +1,7 @@
 //! Why there is no way to a cluster.
 
-use std::{io, path::PathBuf};
+use std::io;
+use std::path::PathBuf;
 
 use thiserror::Error;
 

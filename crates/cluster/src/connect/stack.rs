@@ -2,11 +2,11 @@
 //! moment in which it is taken for the socket (`lease::fenced`). kube's own client has no place for that.
 
 use hyper_timeout::TimeoutConnector;
-use hyper_util::{
-    client::legacy::{self, connect::HttpConnector},
-    rt::TokioExecutor,
-};
-use kube::{Client, Config, client::ConfigExt};
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use kube::client::ConfigExt;
+use kube::{Client, Config};
 use tower::{BoxError, ServiceBuilder, ServiceExt};
 
 use crate::lease::last_moment;
@@ -36,10 +36,8 @@ pub(super) fn client(config: Config) -> kube::Result<Client> {
 mod tests {
     use hyper::Request;
     use kube::client::Body;
-    use tokio::{
-        io::AsyncReadExt,
-        net::{TcpListener, TcpStream},
-    };
+    use tokio::io::AsyncReadExt;
+    use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
     use crate::{Fence, chain};

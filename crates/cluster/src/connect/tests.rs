@@ -1,16 +1,12 @@
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::sync::Arc;
 
 use berth_telemetry::config::Remote;
 use parking_lot::Mutex;
 use serde_json::json;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpListener,
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 use super::*;
 

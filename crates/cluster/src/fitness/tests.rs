@@ -6,10 +6,8 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::{
-    Verb,
-    testing::{Reply, Request, Said, Thing, metrics, scripted},
-};
+use crate::Verb;
+use crate::testing::{Reply, Request, Said, Thing, metrics, scripted};
 
 /// How the API server is at the moment.
 #[derive(Clone, Copy, Default, PartialEq)]

@@ -1,30 +1,26 @@
 //! Takes part in the election of a leader. It does what `step` says, one call at a time, each with a deadline, and tells
 //! the fence and the rest of the process what came of it. It goes on whatever the API server answers.
 
-use std::{future::Future, sync::Arc};
+use std::future::Future;
+use std::sync::Arc;
 
 use berth_telemetry::clock::Clock;
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::{Api, api::PostParams};
-use tokio::{
-    sync::watch,
-    time::{Instant, sleep_until, timeout},
-};
+use kube::Api;
+use kube::api::PostParams;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use super::{
-    Leadership,
-    fence::Term,
-    leadership::{Ended, Leader, News},
-    object::{self, Holder},
-    step::{Action, Standing},
-};
-use crate::{
-    Call, Cluster, LeaseMetrics, ObjectKey, Right, Verb, WriteError,
-    deadlines::WRITE_DEADLINE,
-    write::{self, Failure},
-};
+use super::Leadership;
+use super::fence::Term;
+use super::leadership::{Ended, Leader, News};
+use super::object::{self, Holder};
+use super::step::{Action, Standing};
+use crate::deadlines::WRITE_DEADLINE;
+use crate::write::{self, Failure};
+use crate::{Call, Cluster, LeaseMetrics, ObjectKey, Right, Verb, WriteError};
 
 /// Who takes part in an election, and over which Lease.
 pub struct Candidate {

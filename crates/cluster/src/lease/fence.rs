@@ -1,7 +1,9 @@
 //! Whether a write may be sent now (decision D10). It decides nothing about who leads: the election says from when the
 //! lease counts, and the monotonic clock says how much of it is left.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use thiserror::Error;

@@ -5,16 +5,13 @@
 //!
 //! The API server does nothing about a request whose body does not arrive.
 
-use std::{
-    pin::Pin,
-    task::{Context, Poll},
-};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
-use hyper::{
-    Method, Request,
-    body::{Body as HttpBody, Bytes, Frame, SizeHint},
-};
-use kube::{Client, client::Body};
+use hyper::body::{Body as HttpBody, Bytes, Frame, SizeHint};
+use hyper::{Method, Request};
+use kube::Client;
+use kube::client::Body;
 use tower::{BoxError, service_fn};
 
 use super::Fence;

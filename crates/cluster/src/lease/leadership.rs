@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use tokio::{sync::watch, time::Instant};
+use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Fence, Lost, fence::Term};
+use super::fence::Term;
+use super::{Fence, Lost};
 
 /// How an election ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

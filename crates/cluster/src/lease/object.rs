@@ -4,11 +4,9 @@
 use std::time::Duration;
 
 use berth_crds::labels::API_ADDRESS;
-use k8s_openapi::{
-    api::coordination::v1::{Lease, LeaseSpec},
-    apimachinery::pkg::apis::meta::v1::MicroTime,
-    jiff::Timestamp,
-};
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use k8s_openapi::jiff::Timestamp;
 use kube::core::ObjectMeta;
 
 use super::step::{Mark, Record, TIMING};

@@ -1,7 +1,8 @@
 //! What a replica does next about the lease. It decides from what it has seen and sent, and from the monotonic clock;
 //! it reads no clock and does no I/O. All times are durations since the start of the process.
 
-use std::{fmt, time::Duration};
+use std::fmt;
+use std::time::Duration;
 
 /// The durations of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

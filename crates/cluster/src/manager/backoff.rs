@@ -1,7 +1,8 @@
 //! The back-off after a failed reconciliation. It is counted per key and reset by a reconciliation that succeeds. Events do not
 //! cut it short, or a busy object that fails would be reconciled as often as it changes.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;

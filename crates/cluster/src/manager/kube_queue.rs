@@ -1,37 +1,33 @@
 //! The queue of production: kube-runtime's `Controller`. It keeps keys apart that are being reconciled, and requeues them; which
 //! key it gets next is decided by [`HandOver`]. This is the only place that knows the `Controller`.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
-    convert::Infallible,
-    fmt,
-    pin::pin,
-    sync::Arc,
-    time::Duration,
-};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
 
 use futures::{FutureExt, Stream, StreamExt, stream};
-use k8s_openapi::{ClusterResourceScope, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use k8s_openapi::ClusterResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
-use kube_runtime::{
-    controller::{self, Config, Controller},
-    reflector::{self, ObjectRef, store::Writer},
-    watcher::Event,
-};
+use kube_runtime::controller::{self, Config, Controller};
+use kube_runtime::reflector::store::Writer;
+use kube_runtime::reflector::{self, ObjectRef};
+use kube_runtime::watcher::Event;
 use parking_lot::Mutex;
-use serde::{Deserialize, Deserializer, de::Error as _};
-use tokio::{
-    sync::Semaphore,
-    time::{sleep, timeout},
-};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
-use super::{
-    Action, Key, Reconciler, Requests,
-    run::{Around, Runs},
-};
+use super::run::{Around, Runs};
+use super::{Action, Key, Reconciler, Requests};
 
 /// How long the futures of runs that were aborted may take to be dropped.
 const ABORT: Duration = Duration::from_millis(400);

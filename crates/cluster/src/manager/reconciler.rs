@@ -1,7 +1,9 @@
 //! What a controller is: its name, its keys, what it watches, which keys it begins with, which rights it needs, and what it
 //! does about one key. Everything else about running it is the business of the manager.
 
-use std::{error::Error, future::Future, time::Duration};
+use std::error::Error;
+use std::future::Future;
+use std::time::Duration;
 
 use super::{Key, Watches};
 use crate::{Classified, Right};

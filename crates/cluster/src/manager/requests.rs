@@ -1,14 +1,10 @@
 //! The keys that somebody wants to be reconciled: each once, in the order of the requests, so they are never more than there
 //! are keys, however many events there are. On a replica that does not lead nothing is collected.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -113,6 +109,7 @@ impl<K: Key> Requests<K> {
     }
 
     /// All keys, in the order of their requests.
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn take_all(&self) -> Vec<K> {
         let mut waiting = self.shared.waiting.lock();
         waiting.by_key.clear();

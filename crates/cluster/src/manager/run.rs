@@ -1,14 +1,16 @@
 //! One run of a reconciler: the back-off before it, and how its outcome is counted and logged. Which key is next is decided by
 //! the queues.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::{Instrument, debug, info, info_span, warn};
 
-use super::{Action, Reconciler, Retry, backoff::Backoff};
+use super::backoff::Backoff;
+use super::{Action, Reconciler, Retry};
 use crate::{Class, Classified, ControllerMetrics, chain};
 
 /// The runs of one reconciler.

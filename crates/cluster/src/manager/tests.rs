@@ -1,17 +1,16 @@
 //! The promises of both queues, under tokio's paused clock.
 
-use std::{
-    collections::BTreeMap,
-    future::Future,
-    sync::atomic::{AtomicUsize, Ordering},
-};
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::*;
-use crate::{Class, Classified, ObjectKey, Right, testing::metrics};
+use crate::testing::metrics;
+use crate::{Class, Classified, ObjectKey, Right};
 
 #[derive(Debug, thiserror::Error)]
 #[error("reconciliation failed: {0}")]

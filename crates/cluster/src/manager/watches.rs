@@ -2,7 +2,8 @@
 //! run only on the replica that leads.
 
 use berth_core::ClusterName;
-use futures::{Stream, StreamExt, stream::BoxStream};
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt};
 
 use super::{Key, Requests};
 use crate::{Change, Kind, Store};

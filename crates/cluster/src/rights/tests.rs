@@ -1,4 +1,5 @@
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use berth_crds::{Hypervisor, Reservation};
 use berth_telemetry::config::{ApiServers, Remote};
@@ -6,10 +7,8 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{
-    preflight,
-    testing::{Reply, Request, Thing, scripted},
-};
+use crate::preflight;
+use crate::testing::{Reply, Request, Thing, scripted};
 
 const OWN: &str = "harbour";
 

@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::{ByteString, api::core::v1::Secret};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::{
-    Class,
-    testing::{Reply, Request, scripted},
-};
+use crate::Class;
+use crate::testing::{Reply, Request, scripted};
 
 fn map(version: u64, value: &str) -> ConfigMap {
     serde_json::from_value(json!({

@@ -1,10 +1,12 @@
 //! Reading access that is given only to all of a cluster.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_core::ClusterName;
 
-use super::{Completeness, Index, Malformed, Partial, Store, Whole, change::Entry};
+use super::change::Entry;
+use super::{Completeness, Index, Malformed, Partial, Store, Whole};
 use crate::{Kind, ObjectKey, kind_name};
 
 /// Reading access to one cluster, given only while the store shows all of it.

@@ -2,7 +2,9 @@
 //! has to ask for a [`Complete`](super::Complete), and gets a reason when there is none. A [`Whole`] is what a decision takes along from
 //! it: what cannot be done without one cannot be done on a partial read.
 
-use std::{fmt, marker::PhantomData, sync::Arc};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
 
 use berth_core::ClusterName;
 use thiserror::Error;

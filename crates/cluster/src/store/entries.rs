@@ -6,15 +6,14 @@
 //! Reports come from the watch (`init`, `listed`, `init_done`, `applied`, `deleted`), which is in order but late, and
 //! from answers to our own calls (`wrote`, `removed`, `doubt`, `settle`), which are up to date but overtake each other.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use berth_core::ClusterName;
 
 use super::change::Change;
-use crate::{ObjectKey, guarded::Broken};
+use crate::ObjectKey;
+use crate::guarded::Broken;
 
 /// An object as somebody reported it.
 pub(crate) struct Report<K> {

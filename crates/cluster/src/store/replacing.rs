@@ -1,13 +1,12 @@
 //! Which versions a cluster has shown, and what happens when its API server has lost its past: everything is exchanged at
 //! once, so that readers see neither an empty store nor objects that only looked newer.
 
-use std::{collections::BTreeSet, mem, sync::Arc};
+use std::collections::BTreeSet;
+use std::mem;
+use std::sync::Arc;
 
-use super::{
-    Change, Member,
-    entries::{Entries, Report},
-    report,
-};
+use super::entries::{Entries, Report};
+use super::{Change, Member, report};
 use crate::{Guarded, Kind, ObjectKey};
 
 impl<K: Kind> Member<K> {

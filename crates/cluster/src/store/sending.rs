@@ -2,14 +2,12 @@
 //! at all, when the deadline passed, the connection broke or the task was stopped. The last case leaves the object in
 //! doubt (rule 4), so an outcome that is not reported errs on the safe side.
 
-use std::{mem, sync::Arc};
+use std::mem;
+use std::sync::Arc;
 
-use super::{
-    Store,
-    change::Change,
-    entries::{Entries, Ticket},
-    report,
-};
+use super::change::Change;
+use super::entries::{Entries, Ticket};
+use super::{Store, report};
 use crate::{Guarded, Kind, ObjectKey};
 
 /// A write that is under way.

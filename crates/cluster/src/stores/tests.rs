@@ -1,11 +1,13 @@
 //! The set of the operator over a scripted API server.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use berth_telemetry::config::{self, ApiServers};
 use parking_lot::Mutex;
 use serde_json::json;
-use tokio::{sync::mpsc, time::sleep};
+use tokio::sync::mpsc;
+use tokio::time::sleep;
 
 use super::*;
 use crate::testing::{Reply, Request, failing, metrics, scripted, sync};

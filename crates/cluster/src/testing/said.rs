@@ -1,17 +1,12 @@
 //! What is logged, for tests that must see it: who is told what, and how often.
 
-use std::{
-    fmt::{self, Write},
-    sync::Arc,
-};
+use std::fmt::{self, Write};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tracing::{
-    Event, Level, Metadata, Subscriber,
-    field::{Field, Visit},
-    span,
-    subscriber::DefaultGuard,
-};
+use tracing::field::{Field, Visit};
+use tracing::subscriber::DefaultGuard;
+use tracing::{Event, Level, Metadata, Subscriber, span};
 
 /// Keeps what the thread of the test logs, from `info` up, as long as it lives.
 pub struct Said {

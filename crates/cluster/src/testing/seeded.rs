@@ -1,22 +1,20 @@
 //! The queue of simulations: which key is reconciled next is drawn from a seed. Never one that is being reconciled, no request
 //! lost, the earliest of several requeues counts.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    future::Future,
-    pin::Pin,
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
 
-use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
-use crate::{
-    Action, Around, Key, Reconciler, Requests,
-    manager::{SHUTDOWN, run::Runs},
-};
+use crate::manager::SHUTDOWN;
+use crate::manager::run::Runs;
+use crate::{Action, Around, Key, Reconciler, Requests};
 
 /// Chooses one of so many waiting keys, by its place among them; places beyond the end count from the start again.
 pub type Pick = Box<dyn FnMut(usize) -> usize + Send>;

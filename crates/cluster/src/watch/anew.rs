@@ -7,11 +7,10 @@ use kube::api::ListParams;
 use tokio::time::timeout;
 use tracing::warn;
 
-use super::{
-    feeding::{Feeding, Item, Progress},
-    trouble::Trouble,
-};
-use crate::{Guarded, Kind, deadlines::READ_DEADLINE, kind_name};
+use super::feeding::{Feeding, Item, Progress};
+use super::trouble::Trouble;
+use crate::deadlines::READ_DEADLINE;
+use crate::{Guarded, Kind, kind_name};
 
 /// Objects that are asked for at once.
 const PAGE: u32 = 500;

@@ -1,12 +1,14 @@
 //! What a watch that feeds a store works with.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use kube::Api;
 use kube_runtime::watcher;
 use tokio::time::Instant;
 
-use super::{naming::Naming, trouble::Telling};
+use super::naming::Naming;
+use super::trouble::Telling;
 use crate::{Cluster, Guarded, Kind, Store, StoreMetrics};
 
 pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(500);

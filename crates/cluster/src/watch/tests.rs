@@ -4,13 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use super::*;
-use crate::{
-    ObjectKey,
-    testing::{Reply, Request, Thing, metrics, scripted, thing},
-};
+use crate::ObjectKey;
+use crate::testing::{Reply, Request, Thing, metrics, scripted, thing};
 
 /// A fed store, and a way to send watch events.
 struct Scene {

@@ -4,7 +4,8 @@
 use kube::core::Status;
 use kube_runtime::watcher;
 
-use crate::{answers::words, chain};
+use crate::answers::words;
+use crate::chain;
 
 /// Why a list or a watch has failed.
 #[derive(Clone, Debug, PartialEq, Eq)]

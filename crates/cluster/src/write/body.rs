@@ -1,8 +1,10 @@
 //! What a patch sends: the difference of what we may change, and what the object must be for it to apply.
 
-use kube::core::{ObjectMeta, object::HasStatus};
+use kube::core::ObjectMeta;
+use kube::core::object::HasStatus;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use thiserror::Error;
 
 use crate::{Kind, difference};
 
@@ -18,25 +20,35 @@ pub enum Guard {
     Version,
 }
 
+/// Why a write has no body: what was read cannot be changed.
+#[derive(Debug, Error)]
+pub(super) enum BodyError {
+    #[error("the object that was read has no resourceVersion")]
+    NoVersion,
+    #[error("the object that was read has no uid")]
+    NoUid,
+    #[error("the object is no JSON object")]
+    NoObject,
+    #[error("the object cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
 /// The merge patch of the main resource; `None` if nothing differs.
-pub(super) fn main<K: Kind>(old: &K, new: &K, guard: Guard) -> Result<Option<Value>, String> {
+pub(super) fn main<K: Kind>(old: &K, new: &K, guard: Guard) -> Result<Option<Value>, BodyError> {
     let Some(mut patch) = difference(&changeable(old)?, &changeable(new)?) else { return Ok(None) };
     merge_into(&mut patch, "metadata", precondition(old.meta(), guard)?);
     Ok(Some(patch))
 }
 
 /// The merge patch of `/status`; `None` if nothing differs. The API server does not look at a uid in it.
-pub(super) fn status<K>(old: &K, new: &K, guard: Guard) -> Result<Option<Value>, String>
+pub(super) fn status<K>(old: &K, new: &K, guard: Guard) -> Result<Option<Value>, BodyError>
 where
     K: Kind + HasStatus<Status: Serialize + PartialEq>,
 {
     if old.status() == new.status() {
         return Ok(None);
     }
-    let status = |object: &K| match serde_json::to_value(object.status()) {
-        Ok(status) => Ok(json!({ "status": status })),
-        Err(error) => Err(unwritable(&error)),
-    };
+    let status = |object: &K| serde_json::to_value(object.status()).map(|status| json!({ "status": status }));
     let Some(mut patch) = difference(&status(old)?, &status(new)?) else { return Ok(None) };
     if guard == Guard::Version {
         merge_into(&mut patch, "metadata", precondition(old.meta(), guard)?);
@@ -45,14 +57,14 @@ where
 }
 
 /// The merge patch that sets the finalizers of `seen`.
-pub(super) fn finalizers<K: Kind>(seen: &K, finalizers: &[String]) -> Result<Value, String> {
+pub(super) fn finalizers<K: Kind>(seen: &K, finalizers: &[String]) -> Result<Value, BodyError> {
     let mut metadata = precondition(seen.meta(), Guard::Version)?;
     metadata.insert("finalizers".to_owned(), json!(finalizers));
     Ok(json!({ "metadata": metadata }))
 }
 
 /// The uid, so that a successor of the same name is not taken for the object that was read, and with a guard the version.
-fn precondition(seen: &ObjectMeta, guard: Guard) -> Result<Map<String, Value>, String> {
+fn precondition(seen: &ObjectMeta, guard: Guard) -> Result<Map<String, Value>, BodyError> {
     let mut metadata = Map::new();
     if let Some(uid) = &seen.uid {
         metadata.insert("uid".to_owned(), json!(uid));
@@ -63,15 +75,15 @@ fn precondition(seen: &ObjectMeta, guard: Guard) -> Result<Map<String, Value>, S
     Ok(metadata)
 }
 
-pub(super) fn version(seen: &ObjectMeta) -> Result<&str, String> {
-    seen.resource_version.as_deref().ok_or_else(|| "the object that was read has no resourceVersion".to_owned())
+pub(super) fn version(seen: &ObjectMeta) -> Result<&str, BodyError> {
+    seen.resource_version.as_deref().ok_or(BodyError::NoVersion)
 }
 
-pub(super) fn uid(seen: &ObjectMeta) -> Result<&str, String> {
-    seen.uid.as_deref().ok_or_else(|| "the object that was read has no uid".to_owned())
+pub(super) fn uid(seen: &ObjectMeta) -> Result<&str, BodyError> {
+    seen.uid.as_deref().ok_or(BodyError::NoUid)
 }
 
-fn changeable<K: Kind>(object: &K) -> Result<Value, String> {
+fn changeable<K: Kind>(object: &K) -> Result<Value, BodyError> {
     let mut all = json_of(object)?;
     for key in ["apiVersion", "kind", "status"] {
         all.remove(key);
@@ -82,16 +94,8 @@ fn changeable<K: Kind>(object: &K) -> Result<Value, String> {
     Ok(Value::Object(all))
 }
 
-fn json_of<K: Kind>(object: &K) -> Result<Map<String, Value>, String> {
-    match serde_json::to_value(object) {
-        Ok(Value::Object(all)) => Ok(all),
-        Ok(_) => Err("the object is no JSON object".to_owned()),
-        Err(error) => Err(unwritable(&error)),
-    }
-}
-
-fn unwritable(error: &serde_json::Error) -> String {
-    format!("the object cannot be written as JSON: {error}")
+fn json_of<K: Kind>(object: &K) -> Result<Map<String, Value>, BodyError> {
+    if let Value::Object(all) = serde_json::to_value(object)? { Ok(all) } else { Err(BodyError::NoObject) }
 }
 
 fn merge_into(patch: &mut Value, key: &str, values: Map<String, Value>) {
@@ -105,7 +109,8 @@ fn merge_into(patch: &mut Value, key: &str, values: Map<String, Value>) {
 #[cfg(test)]
 mod tests {
     use kube::CustomResource;
-    use serde::{Deserialize, Serializer, ser::Error as _};
+    use serde::ser::Error as _;
+    use serde::{Deserialize, Serializer};
 
     use super::*;
 
@@ -140,14 +145,14 @@ mod tests {
     #[test]
     fn the_patch_of_a_status_is_made_of_the_two_statuses_alone() {
         let (old, new) = (large(1, None), large(2, None));
-        assert_eq!(status(&old, &new, Guard::None), Ok(Some(json!({ "status": { "room": 2 } }))));
+        assert_eq!(status(&old, &new, Guard::None).unwrap(), Some(json!({ "status": { "room": 2 } })));
         assert!(main(&old, &new, Guard::None).is_err(), "whoever writes the objects fails");
     }
 
     #[test]
     fn equal_statuses_are_compared_without_writing_them() {
         let same = large(1, Some(Untouched));
-        assert_eq!(status(&same, &same, Guard::None), Ok(None));
+        assert_eq!(status(&same, &same, Guard::None).unwrap(), None);
         assert!(status(&same, &large(2, Some(Untouched)), Guard::None).is_err(), "whoever writes them fails");
     }
 }

@@ -1,13 +1,15 @@
 //! What can become of a call, as one error enum. It decides from the answer of the API server, or from the lack of one,
 //! whether anything may have been changed: the difference between "refused", "not now" and "unknown".
 
-use std::{error::Error, fmt};
+use std::error::Error;
+use std::fmt;
 
 use hyper_util::client::legacy;
 use kube::core::Status;
 use thiserror::Error;
 
-use crate::{Class, Classified, NotLeader, ObjectKey, answers::words, chain};
+use crate::answers::words;
+use crate::{Class, Classified, NotLeader, ObjectKey, chain};
 
 /// What was to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,11 +7,9 @@ use serde_json::json;
 use tokio::time::{Duration, Instant, sleep};
 
 use super::*;
-use crate::{
-    Class, Cluster, chain,
-    testing::{Reply, Request, Thing, ThingStatus, filled, metrics, scripted, thing},
-    turns::WRITES_AT_ONCE,
-};
+use crate::testing::{Reply, Request, Thing, ThingStatus, filled, metrics, scripted, thing};
+use crate::turns::WRITES_AT_ONCE;
+use crate::{Class, Cluster, chain};
 
 /// A writer over a store that holds `a` in version 5, and what it sends.
 struct Scene {

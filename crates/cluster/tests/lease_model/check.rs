@@ -1,9 +1,7 @@
 //! The check itself, and that it can fail.
 
-use std::{
-    io::Write as _,
-    time::{Duration, Instant},
-};
+use std::io::Write as _;
+use std::time::{Duration, Instant};
 
 use stateright::{Checker, HasDiscoveries, Model};
 

@@ -2,17 +2,13 @@
 //! and not beyond the longest duration of the protocol; versions and marks only as far as they are compared; and it does
 //! not matter which replica is which.
 
-use std::{
-    hash::{DefaultHasher, Hash, Hasher},
-    time::Duration,
-};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
 
 use berth_cluster::testing::lease::{Mark, Record, Seen};
 
-use crate::{
-    World,
-    replica::{Answer, Call, Progress, Replica, renewed},
-};
+use crate::World;
+use crate::replica::{Answer, Call, Progress, Replica, renewed};
 
 /// Longer ago than this is long ago.
 const LONG: Duration = Duration::from_secs(16);

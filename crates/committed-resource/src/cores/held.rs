@@ -1,14 +1,14 @@
 //! How many cores a commitment holds, as its object shows it.
 
-use berth_core::{
-    Cores,
-    commitment::{Phase, ResourceType},
-};
-use berth_crds::{CommitmentState, CommittedResource, CommittedResourceSpec, conditions::commitment::Reason, facts};
+use berth_core::Cores;
+use berth_core::commitment::{Phase, ResourceType};
+use berth_crds::conditions::commitment::Reason;
+use berth_crds::{CommitmentState, CommittedResource, CommittedResourceSpec, facts};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::{facts::ready, ledger::Place};
+use crate::facts::ready;
+use crate::ledger::Place;
 
 /// Cores and where they are.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,27 +1,19 @@
 //! Document 20 section 13, on objects in stores.
 
-use berth_cluster::{
-    indexes::{CAPACITY_INDEXES, COMMITMENT_INDEXES},
-    testing::{applied, applied_raw, doubtful, failing, filled, opened, take_smallest},
-};
+use berth_cluster::indexes::{CAPACITY_INDEXES, COMMITMENT_INDEXES};
+use berth_cluster::testing::{applied, applied_raw, doubtful, failing, filled, opened, take_smallest};
 use berth_core::testing::at;
-use berth_crds::{
-    CommitmentState::{self, Confirmed, Guaranteed, Pending},
-    FlavorGroupCapacitySpec, ResourceType, Time,
-    conditions::{Status, commitment::Reason, ready_condition},
-    testing,
-};
+use berth_crds::CommitmentState::{self, Confirmed, Guaranteed, Pending};
+use berth_crds::conditions::commitment::Reason;
+use berth_crds::conditions::{Status, ready_condition};
+use berth_crds::{FlavorGroupCapacitySpec, ResourceType, Time, testing};
 use berth_telemetry::config::Freeze;
 use serde_json::json;
 
 use super::*;
-use crate::{
-    plan::{
-        Course, Limits, plan,
-        tests::{facts as facts_of, no_groups, now},
-    },
-    status::{Delays, report},
-};
+use crate::plan::tests::{facts as facts_of, no_groups, now};
+use crate::plan::{Course, Limits, plan};
+use crate::status::{Delays, report};
 
 const DELAYS: Delays = Delays { retry: std::time::Duration::from_secs(30), cap: std::time::Duration::from_secs(1800) };
 

@@ -1,7 +1,8 @@
 use std::collections::BTreeSet;
 
 use berth_core::ClusterName;
-use proptest::{collection::vec, prelude::*};
+use proptest::collection::vec;
+use proptest::prelude::*;
 
 use super::*;
 

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use berth_cluster::{Action, Asker, Disruption, Event, EventKind, Guard, ObjectKey, Stopped, Whole, say_braked};
-use berth_crds::{Reservation, conditions::safety::ORPHANED};
+use berth_crds::Reservation;
+use berth_crds::conditions::safety::ORPHANED;
 use kube::Resource;
 use tracing::info;
 
-use super::{
-    reconcile::OrphanController,
-    slot::{is_orphan, uuid, zone},
-};
+use super::reconcile::OrphanController;
+use super::slot::{is_orphan, uuid, zone};
 use crate::error::Error;
 
 impl OrphanController {

@@ -5,11 +5,9 @@ use std::time::Duration;
 use berth_cluster::{ObjectKey, Partial, Whole};
 use berth_crds::{CommittedResource, Reservation};
 
-use super::{
-    plan::Facts,
-    reconcile::OrphanController,
-    slot::{is_marked, is_orphan},
-};
+use super::plan::Facts;
+use super::reconcile::OrphanController;
+use super::slot::{is_marked, is_orphan};
 
 impl OrphanController {
     pub(super) fn read(&self, key: &ObjectKey, object: &Reservation) -> Facts {

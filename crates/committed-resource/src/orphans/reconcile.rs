@@ -1,6 +1,7 @@
 //! The controller: read, plan, apply (architecture section 3).
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{
     Action, Brake, Events, FirstSeen, Freezer, ObjectKey, Reconciler, Right, Routes, Store, Verb, Watches, Writer,
@@ -9,11 +10,9 @@ use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Knowledge, Reservation};
 use berth_telemetry::clock::Clock;
 
-use super::{
-    plan::{Course, Delays, plan},
-    slot::is_slot,
-    watches,
-};
+use super::plan::{Course, Delays, plan};
+use super::slot::is_slot;
+use super::watches;
 use crate::error::Error;
 
 /// What the controller works with.

@@ -1,6 +1,7 @@
 //! What the object of a slot says of its commitment.
 
-use berth_cluster::{Store, indexes::COMMITMENT_BY_UUID};
+use berth_cluster::Store;
+use berth_cluster::indexes::COMMITMENT_BY_UUID;
 use berth_crds::{CommittedResource, Reservation, ReservationType, labels};
 use kube::ResourceExt;
 

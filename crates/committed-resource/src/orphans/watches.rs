@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use berth_cluster::{Change, ObjectKey, Store, Watches, braked_slots, indexes::RESERVATION_BY_COMMITMENT};
+use berth_cluster::indexes::RESERVATION_BY_COMMITMENT;
+use berth_cluster::{Change, ObjectKey, Store, Watches, braked_slots};
 use berth_crds::{CommittedResource, Knowledge, Reservation};
 
 use super::slot::{is_orphan, is_slot};
@@ -54,10 +55,8 @@ fn by_commitment(change: &Change<CommittedResource>, reservations: &Store<Reserv
 
 #[cfg(test)]
 mod tests {
-    use berth_cluster::{
-        indexes::{COMMITMENT_INDEXES, RESERVATION_INDEXES},
-        testing::filled,
-    };
+    use berth_cluster::indexes::{COMMITMENT_INDEXES, RESERVATION_INDEXES};
+    use berth_cluster::testing::filled;
     use berth_core::ClusterName;
     use berth_crds::testing;
 

@@ -1,21 +1,14 @@
 //! The plan of a commitment of cores (document 20 section 13): it holds no slots, and is accepted if what it asks for is
 //! left of the total of its group in its zone. Whether it is, says the ledger.
 
-use berth_core::{
-    Cores,
-    commitment::{ResourceType, Spec},
-    planner,
-};
+use berth_core::commitment::{ResourceType, Spec};
+use berth_core::{Cores, planner};
 use berth_crds::conditions::commitment::Message;
 
-use super::{
-    course::{Course, Plan, leave_own},
-    memory::rolled_back,
-};
-use crate::{
-    facts::{Capacity, Facts},
-    ledger::{Claim, Place},
-};
+use super::course::{Course, Plan, leave_own};
+use super::memory::rolled_back;
+use crate::facts::{Capacity, Facts};
+use crate::ledger::{Claim, Place};
 
 /// What was said for good about this generation is not asked again (document 20 section 19 no. 10 d).
 pub(super) fn cores(facts: &Facts) -> Plan {

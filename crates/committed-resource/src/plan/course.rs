@@ -1,18 +1,15 @@
 //! What a plan says: where the commitment stands, and what has to change.
 
 use berth_cluster::{Frozen, ObjectKey, Stopped, Whole};
-use berth_core::{
-    ClusterName, GroupName, SlotKey, SlotName, Zone,
-    commitment::State,
-    planner::{SlotPlan, Target},
-};
-use berth_crds::{Reservation, conditions::commitment::Message};
+use berth_core::commitment::State;
+use berth_core::planner::{SlotPlan, Target};
+use berth_core::{ClusterName, GroupName, SlotKey, SlotName, Zone};
+use berth_crds::Reservation;
+use berth_crds::conditions::commitment::Message;
 
-use crate::{
-    facts::{Facts, Holding},
-    hindrance::Hindrance,
-    ledger::Claim,
-};
+use crate::facts::{Facts, Holding};
+use crate::hindrance::Hindrance;
+use crate::ledger::Claim;
 
 /// What the look is about, and what it will do.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,19 +1,15 @@
 //! The plan of a commitment of memory: which slots it is to have.
 
 use berth_cluster::{RouteError, Whole};
-use berth_core::{
-    commitment::{ResourceType, Spec},
-    flavor::FlavorGroups,
-    planner::{self, PlanError, SlotPlan, Target, World},
-    slot::Slot,
-};
+use berth_core::commitment::{ResourceType, Spec};
+use berth_core::flavor::FlavorGroups;
+use berth_core::planner::{self, PlanError, SlotPlan, Target, World};
+use berth_core::slot::Slot;
 use berth_crds::Reservation;
 
 use super::course::{Course, Finalizer, Leave, Plan, leave, leave_own};
-use crate::{
-    facts::{Facts, Site},
-    hindrance::Hindrance,
-};
+use crate::facts::{Facts, Site};
+use crate::hindrance::Hindrance;
 
 pub(super) fn memory(facts: &Facts, max_new_slots: Option<u64>) -> Plan {
     if facts.is_rejected() {

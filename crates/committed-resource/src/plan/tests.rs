@@ -1,14 +1,14 @@
-use std::{collections::BTreeMap, future::Future};
+use std::collections::BTreeMap;
+use std::future::Future;
 
 use berth_cluster::{FlavorGroupsError, ObjectKey, Partial, RouteError};
-use berth_core::{
-    ClusterName, Cores, Resources,
-    commitment::{Spec, State},
-    host::ConditionStatus,
-    slot::Slot,
-    testing::{self, amber, at, gib, spec},
-};
-use berth_crds::{CommitmentState, conditions::commitment::Reason};
+use berth_core::commitment::{Spec, State};
+use berth_core::host::ConditionStatus;
+use berth_core::slot::Slot;
+use berth_core::testing::{self, amber, at, gib, spec};
+use berth_core::{ClusterName, Cores, Resources};
+use berth_crds::CommitmentState;
+use berth_crds::conditions::commitment::Reason;
 use berth_scheduler::{FilterName, Placed, Request, Shortage, Verdict};
 use parking_lot::Mutex;
 

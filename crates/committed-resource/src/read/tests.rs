@@ -1,8 +1,6 @@
-use berth_cluster::{
-    Requests,
-    indexes::{COMMITMENT_INDEXES, RESERVATION_INDEXES},
-    testing::{applied, failing, filled},
-};
+use berth_cluster::Requests;
+use berth_cluster::indexes::{COMMITMENT_INDEXES, RESERVATION_INDEXES};
+use berth_cluster::testing::{applied, failing, filled};
 use berth_crds::{names, testing};
 use berth_telemetry::config::Freeze;
 

@@ -1,21 +1,15 @@
 mod documents;
 
-use berth_core::{
-    host::ConditionStatus,
-    slot::Slot,
-    testing::{at, spec},
-};
+use berth_core::host::ConditionStatus;
+use berth_core::slot::Slot;
+use berth_core::testing::{at, spec};
 use serde_json::json;
 
 use super::*;
-use crate::{
-    facts::{Served, Site},
-    hindrance::UnreadableHost,
-    plan::{
-        Course,
-        tests::{Room, decided, facts, no_groups, now, partial, said, site, slot, unread},
-    },
-};
+use crate::facts::{Served, Site};
+use crate::hindrance::UnreadableHost;
+use crate::plan::Course;
+use crate::plan::tests::{Room, decided, facts, no_groups, now, partial, said, site, slot, unread};
 
 const DELAYS: Delays = Delays { retry: Duration::from_secs(30), cap: Duration::from_secs(1800) };
 

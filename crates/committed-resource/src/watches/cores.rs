@@ -2,16 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use berth_cluster::{Change, ObjectKey, Store, indexes::COMMITMENT_BY_CORES};
-use berth_core::{Cores, commitment::ResourceType, host::ConditionStatus};
-use berth_crds::{CommittedResource, FlavorGroupCapacity, conditions::commitment::Reason, facts, labels};
+use berth_cluster::indexes::COMMITMENT_BY_CORES;
+use berth_cluster::{Change, ObjectKey, Store};
+use berth_core::Cores;
+use berth_core::commitment::ResourceType;
+use berth_core::host::ConditionStatus;
+use berth_crds::conditions::commitment::Reason;
+use berth_crds::{CommittedResource, FlavorGroupCapacity, facts, labels};
 use kube::ResourceExt;
 
-use crate::{
-    cores::{Held, held},
-    facts::ready,
-    ledger::Place,
-};
+use crate::cores::{Held, held};
+use crate::facts::ready;
+use crate::ledger::Place;
 
 /// A capacity object concerns those that wait for cores of its group in its zone. One that was never readable may be about
 /// any.

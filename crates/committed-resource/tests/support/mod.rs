@@ -2,7 +2,8 @@
 //! first.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{Action, Brake, Class, Classified, Events, FlavorGroupsCache, ObjectKey, Reconciler as _, Routes};
 use berth_committed_resource::{
@@ -12,11 +13,9 @@ use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Condition, Reservation, conditions, names};
 use berth_reservation::{ReservationController, ReservationMetrics};
 use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice, Scheduler};
-use berth_telemetry::{
-    clock::{Clock, TokioClock},
-    ids::FreshIds,
-    metrics::Metrics,
-};
+use berth_telemetry::clock::{Clock, TokioClock};
+use berth_telemetry::ids::FreshIds;
+use berth_telemetry::metrics::Metrics;
 use berth_testkit::{Server, World, next, path_of, seeds};
 use tokio_util::sync::CancellationToken;
 

@@ -2,10 +2,8 @@
 //! create slots, the largest flavor that fits first (document 20 section 12.4, U41).
 
 use super::{Draft, MAX_NEW_SLOTS, NewSlot, PlanError, Target, World};
-use crate::{
-    flavor::{Flavor, FlavorGroup},
-    units::Bytes,
-};
+use crate::flavor::{Flavor, FlavorGroup};
+use crate::units::Bytes;
 
 impl Draft<'_> {
     pub(super) fn restore(&mut self, wanted: Bytes) {

@@ -1,7 +1,9 @@
 //! Slots that cannot stay, whatever the amount.
 
 use super::{Kept, Release, Target, Why};
-use crate::{flavor::FlavorGroup, slot::Slot, units::Bytes};
+use crate::flavor::FlavorGroup;
+use crate::slot::Slot;
+use crate::units::Bytes;
 
 impl Kept<'_> {
     /// Slots of another identity, of no size, and those without a host whose flavor is gone. While the group is unknown no

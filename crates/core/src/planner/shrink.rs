@@ -4,10 +4,8 @@
 //! all would overshoot the smallest is cut in place, so that nothing has to be created again. Only then slots with
 //! VMs are cut down to what their VMs use, then released, least used first.
 
-use std::{
-    cmp::min,
-    collections::{BTreeSet, BinaryHeap},
-};
+use std::cmp::min;
+use std::collections::{BTreeSet, BinaryHeap};
 
 use super::{Draft, Kept, Why};
 use crate::units::{Bytes, Resources, scale_cores};

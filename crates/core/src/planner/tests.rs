@@ -3,10 +3,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{
-    testing::{PREFIX, amber, gib, slot},
-    units::Cores,
-};
+use crate::testing::{PREFIX, amber, gib, slot};
+use crate::units::Cores;
 
 fn groups() -> FlavorGroups {
     [amber()].into_iter().collect()

@@ -1,9 +1,7 @@
 //! A CommittedResource as the spec of a commitment.
 
-use berth_core::{
-    Quantity,
-    commitment::{ResourceType, Spec, State},
-};
+use berth_core::Quantity;
+use berth_core::commitment::{ResourceType, Spec, State};
 
 use super::values::instant;
 use crate::{CommitmentState, CommittedResource, CommittedResourceSpec, committed_resource};

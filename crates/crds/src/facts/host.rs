@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use berth_core::{
-    Bytes, ClusterName, Cores, Quantity,
-    host::{Aggregate, Amounts, Capabilities, Host},
-};
+use berth_core::host::{Aggregate, Amounts, Capabilities, Host};
+use berth_core::{Bytes, ClusterName, Cores, Quantity};
 use kube::ResourceExt;
 
 use super::values::status;

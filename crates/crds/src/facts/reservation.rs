@@ -1,14 +1,13 @@
 //! A Reservation of any type as far as capacity is concerned.
 
-use berth_core::{
-    ClusterName, SlotKey,
-    host::ConditionStatus,
-    reservation::{Reservation, ReservationKind},
-};
+use berth_core::host::ConditionStatus;
+use berth_core::reservation::{Reservation, ReservationKind};
+use berth_core::{ClusterName, SlotKey};
 use kube::ResourceExt;
 
 use super::values::{size, status};
-use crate::{self as crds, ReservationType, conditions::ready};
+use crate::conditions::ready;
+use crate::{self as crds, ReservationType};
 
 /// What the object holds, and where.
 pub fn reservation(cluster: &ClusterName, object: &crds::Reservation) -> Reservation {

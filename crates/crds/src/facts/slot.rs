@@ -2,11 +2,14 @@
 
 use std::borrow::Borrow;
 
-use berth_core::{HostName, slot::Slot};
+use berth_core::HostName;
+use berth_core::slot::Slot;
 use kube::ResourceExt;
 
 use super::values::{instant, size, status};
-use crate::{Reservation, conditions::ready, labels, reservation::CommittedResourceReservationSpec};
+use crate::conditions::ready;
+use crate::reservation::CommittedResourceReservationSpec;
+use crate::{Reservation, labels};
 
 /// The slot facts of a Reservation; without the data of a commitment it has neither commitment nor flavor. Whether the
 /// scheduler has it in its waiting list is not in the object: `waiting` is false here.

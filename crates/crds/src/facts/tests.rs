@@ -1,8 +1,6 @@
-use berth_core::{
-    Bytes, Cores, Resources,
-    host::{Amounts, ConditionStatus},
-    reservation::ReservationKind,
-};
+use berth_core::host::{Amounts, ConditionStatus};
+use berth_core::reservation::ReservationKind;
+use berth_core::{Bytes, Cores, Resources};
 use serde_json::json;
 
 use super::*;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use berth_core::{Bytes, Cores, Resources, host::ConditionStatus};
+use berth_core::host::ConditionStatus;
+use berth_core::{Bytes, Cores, Resources};
 use jiff::Timestamp;
 
 use crate::{Condition, Quantity, Time, resources};

@@ -2,10 +2,8 @@
 
 use serde_json::json;
 
-use super::{
-    cases::{Case, create, refused, status, taken, update},
-    edit::{remove, set},
-};
+use super::cases::{Case, create, refused, status, taken, update};
+use super::edit::{remove, set};
 
 const COMMITMENT: &str = "committed_resource";
 const SLOT: &str = "reservation_committed";

@@ -6,7 +6,8 @@ pub mod cases;
 pub mod edit;
 pub mod server;
 
-use std::{fs, path::Path};
+use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 

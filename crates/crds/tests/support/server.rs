@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use berth_control_plane::ControlPlane;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{
-    Api, Client, Config,
-    api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
-    config::{KubeConfigOptions, Kubeconfig},
-    core::{ApiResource, GroupVersionKind},
-};
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::{Api, Client, Config};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 

@@ -3,11 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
-    Snapshot,
-    cores::{Sheet, sheet},
-    snapshot::Place,
-};
+use crate::Snapshot;
+use crate::cores::{Sheet, sheet};
+use crate::snapshot::Place;
 
 /// The places that were seen.
 #[derive(Clone, Debug, Default)]

@@ -2,17 +2,17 @@
 //! without anybody having wished it. It counts what was written, and decides whether that is more than may be; who wrote
 //! it, and that a person has confirmed, it is told.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_crds::{Reservation, Time};
 use jiff::{SignedDuration, Timestamp};
 
 use super::wish::is_wished;
-use crate::{Key, Law, Snapshot, Touched, Violation, slots::on_its_way_out, snapshot::commitment_of};
+use crate::slots::on_its_way_out;
+use crate::snapshot::commitment_of;
+use crate::{Key, Law, Snapshot, Touched, Violation};
 
 /// How long a disturbance counts: ten minutes, less a minute in which something that was allowed may still be written.
 const WINDOW: Duration = Duration::from_secs(540);

@@ -2,17 +2,17 @@
 //! decides whether a host would be over-booked if all of it came true at once; who has promised it, and for how long it
 //! is held, is not known here.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use berth_crds::{Allocation, Hypervisor, Quantity, Reservation, ReservationSpec, Time, hypervisor::Instance};
+use berth_crds::hypervisor::Instance;
+use berth_crds::{Allocation, Hypervisor, Quantity, Reservation, ReservationSpec, Time};
 use jiff::Timestamp;
 
-use crate::{
-    Key, Outside, Snapshot, Violation,
-    always::overbooked,
-    amounts::{RESOURCES, used},
-    snapshot::in_force_on,
-};
+use crate::always::overbooked;
+use crate::amounts::{RESOURCES, used};
+use crate::snapshot::in_force_on;
+use crate::{Key, Outside, Snapshot, Violation};
 
 /// Amounts by the name of the resource, as objects have them.
 type Amounts = BTreeMap<String, Quantity>;

@@ -5,12 +5,10 @@ use berth_crds::{
     CommitmentState, CommittedResource, CommittedResourceSpec, Condition, Reservation, Time, conditions, resources,
 };
 
-use crate::{
-    Key, Snapshot,
-    amounts::{memory_of, used},
-    slots::on_its_way_out,
-    snapshot::commitment_of,
-};
+use crate::amounts::{memory_of, used};
+use crate::slots::on_its_way_out;
+use crate::snapshot::commitment_of;
+use crate::{Key, Snapshot};
 
 /// Whether the commitment of a slot that has gone, or goes, does not want it. Nobody wishes it of a slot that no
 /// commitment has; where none of several objects is served, somebody is still finding out which one is.

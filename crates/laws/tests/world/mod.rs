@@ -4,12 +4,11 @@
 use std::sync::Arc;
 
 use berth_core::ClusterName;
+use berth_crds::conditions::{self, Status};
+use berth_crds::hypervisor::Instance;
 use berth_crds::{
     Allocation, CommittedResource, CommittedResourceStatus, Condition, FlavorGroupCapacity, FlavorGroupCapacitySpec,
-    Hypervisor, Reservation, ResourceType, Time,
-    conditions::{self, Status},
-    hypervisor::Instance,
-    labels, testing,
+    Hypervisor, Reservation, ResourceType, Time, labels, testing,
 };
 use berth_laws::Snapshot;
 use jiff::Timestamp;

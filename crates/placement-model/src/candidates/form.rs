@@ -4,10 +4,8 @@
 use std::ops::Range;
 
 use super::plan::{Part, Plan};
-use crate::{
-    Model, Version, json,
-    model::{Number, Record, Slot, Tree, capacity},
-};
+use crate::model::{Number, Record, Slot, Tree, capacity};
+use crate::{Model, Version, json};
 
 /// What is the same in a whole answer.
 #[derive(Debug, Default)]

@@ -4,10 +4,8 @@
 use std::sync::Arc;
 
 use super::{Answer, NoCandidates};
-use crate::{
-    Model,
-    question::{CandidatesQuestion, GenerationOptions},
-};
+use crate::Model;
+use crate::question::{CandidatesQuestion, GenerationOptions};
 
 /// Bytes of a piece, unless somebody says otherwise; the last request or tree in it may exceed them.
 const PIECE: usize = 48 * 1024;

@@ -3,13 +3,10 @@
 //!
 //! The unsuffixed group has a level for each class, because each may come from another provider; a suffixed group has one.
 
-use crate::{
-    Model, ProviderId, Refusal, TraitName, Version,
-    model::{Number, Record, Slot, Tree},
-    names::SHARES,
-    question::{CandidatesQuestion, Group, RootTraits},
-    resolve,
-};
+use crate::model::{Number, Record, Slot, Tree};
+use crate::names::SHARES;
+use crate::question::{CandidatesQuestion, Group, RootTraits};
+use crate::{Model, ProviderId, Refusal, TraitName, Version, resolve};
 
 /// What became of a question.
 pub enum Planned<'m> {

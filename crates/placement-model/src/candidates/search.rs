@@ -1,19 +1,16 @@
 //! Goes through anchors and collects requests, each once, up to a number. It decides in which order they are generated (the
 //! strategy of document 51 section 12.4) and when it was enough.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeSet, VecDeque},
-};
+use std::borrow::Cow;
+use std::collections::{BTreeSet, VecDeque};
 
 use fastrand::Rng;
 
-use super::{plan::Plan, walk::Walk};
-use crate::{
-    ProviderId,
-    model::{Number, Slot, Tree},
-    question::GenerationOptions,
-};
+use super::plan::Plan;
+use super::walk::Walk;
+use crate::ProviderId;
+use crate::model::{Number, Slot, Tree};
+use crate::question::GenerationOptions;
 
 /// Requests, as the slots that were chosen for them.
 #[derive(Debug, Default)]

@@ -2,14 +2,10 @@
 //! satisfy all groups together (`merge` of document 51 section 12.3), and leaves a combination at the first level that rules
 //! it out.
 
-use super::{
-    lists::{self, Choice},
-    plan::{Level, Plan},
-};
-use crate::{
-    ProviderId,
-    model::{Number, Slot, Tree},
-};
+use super::lists::{self, Choice};
+use super::plan::{Level, Plan};
+use crate::ProviderId;
+use crate::model::{Number, Slot, Tree};
 
 /// Where a walk through the combinations of one anchor is.
 #[derive(Debug)]

@@ -3,13 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
-    consumers,
-    decision::Decision,
-    usage::{Line, Usage},
-    view::{View, no_such_class},
-};
-use crate::{Changes, ClassName, Inventory, Key, Outcome, ProviderId, ProviderState, Refusal, command::ConsumerWrite};
+use super::consumers;
+use super::decision::Decision;
+use super::usage::{Line, Usage};
+use super::view::{View, no_such_class};
+use crate::command::ConsumerWrite;
+use crate::{Changes, ClassName, Inventory, Key, Outcome, ProviderId, ProviderState, Refusal};
 
 /// One amount of a request, with what it is for.
 struct Asked<'a> {

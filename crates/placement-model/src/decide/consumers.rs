@@ -4,12 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::View;
-use crate::{
-    Changes, Refusal,
-    changes::ConsumerChange,
-    command::{ConsumerGuard, ConsumerWrite},
-    facts::Consumer,
-};
+use crate::changes::ConsumerChange;
+use crate::command::{ConsumerGuard, ConsumerWrite};
+use crate::facts::Consumer;
+use crate::{Changes, Refusal};
 
 /// Phase 1 of section 9.3, without its defect of creating anything.
 pub(super) fn check(view: &View<'_>, writes: &[ConsumerWrite]) -> Result<(), Refusal> {

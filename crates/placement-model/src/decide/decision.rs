@@ -1,6 +1,7 @@
 //! What is decided about a command.
 
-use crate::{Changes, Outcome, ProviderId, Refusal, changes::ProviderChange};
+use crate::changes::ProviderChange;
+use crate::{Changes, Outcome, ProviderId, Refusal};
 
 /// What changes and what is answered, or why nothing does.
 pub(super) type Decision = Result<(Changes, Outcome), Refusal>;

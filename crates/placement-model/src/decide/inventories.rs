@@ -3,14 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
-    decision::{Decision, only, raised},
-    view::{View, no_such_class},
-};
-use crate::{
-    ClassName, Inventory, Key, Outcome, ProviderState, Refusal, changes::ProviderChange, command::ReservedRule,
-    refusal::Code,
-};
+use super::decision::{Decision, only, raised};
+use super::view::{View, no_such_class};
+use crate::changes::ProviderChange;
+use crate::command::ReservedRule;
+use crate::refusal::Code;
+use crate::{ClassName, Inventory, Key, Outcome, ProviderState, Refusal};
 
 pub(super) fn add(
     view: &View<'_>,

@@ -3,16 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
-    decision::{Decision, only},
-    view::View,
-};
-use crate::{
-    Changes, Key, Outcome, ProviderId, ProviderState, Refusal,
-    changes::{NewProvider, ProviderChange},
-    command::Parent,
-    refusal::Code,
-};
+use super::decision::{Decision, only};
+use super::view::View;
+use crate::changes::{NewProvider, ProviderChange};
+use crate::command::Parent;
+use crate::refusal::Code;
+use crate::{Changes, Key, Outcome, ProviderId, ProviderState, Refusal};
 
 pub(super) fn create(view: &View<'_>, uuid: &Key, name: &str, parent: Option<&Key>) -> Decision {
     let above = parent_of_new(view, uuid, name, parent).map_err(|cause| {

@@ -11,12 +11,10 @@ mod reshape;
 
 use jiff::Timestamp;
 
-use crate::{
-    ClassName, Command, Inventory, Key, Outcome, ProviderState, Refusal, TraitName,
-    command::{ConsumerGuard, ConsumerWrite, Parent, ReservedRule},
-    facts::Consumer,
-    testing::{MemoryState, laws},
-};
+use crate::command::{ConsumerGuard, ConsumerWrite, Parent, ReservedRule};
+use crate::facts::Consumer;
+use crate::testing::{MemoryState, laws};
+use crate::{ClassName, Command, Inventory, Key, Outcome, ProviderState, Refusal, TraitName};
 
 const PLAIN: Inventory =
     Inventory { total: 4, reserved: 0, min_unit: 1, max_unit: Inventory::LARGEST, step_size: 1, allocation_ratio: 1.0 };

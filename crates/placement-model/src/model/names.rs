@@ -5,11 +5,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{
-    Model,
-    known::{Known, known},
-    record::Record,
-};
+use super::Model;
+use super::known::{Known, known};
+use super::record::Record;
 use crate::{ClassName, TraitName};
 
 impl Model {

@@ -3,12 +3,11 @@
 
 use jiff::Timestamp;
 
-use super::{known::Names, register::Number};
-use crate::{
-    ClassName, Key, ProviderId, ProviderState, json,
-    names::SHARES,
-    provider::{Aggregate, Held},
-};
+use super::known::Names;
+use super::register::Number;
+use crate::names::SHARES;
+use crate::provider::{Aggregate, Held};
+use crate::{ClassName, Key, ProviderId, ProviderState, json};
 
 /// A provider.
 #[derive(Debug, Clone)]

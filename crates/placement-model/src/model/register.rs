@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use super::{column::Column, slot::Slot, sorted::Sorted};
+use super::column::Column;
+use super::slot::Slot;
+use super::sorted::Sorted;
 
 /// The number of a class, trait or aggregate.
 pub type Number = u32;

@@ -4,10 +4,8 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{
-    Inventory,
-    provider::{Aggregate, Held},
-};
+use crate::Inventory;
+use crate::provider::{Aggregate, Held};
 
 const LATER: Timestamp = Timestamp::constant(1000, 0);
 

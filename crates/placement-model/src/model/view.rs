@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 
-use super::{Model, record::Record, slot::Slot};
-use crate::{
-    ClassName, Key, ProviderId, ProviderState, TraitName,
-    provider::{Aggregate, Held},
-};
+use super::Model;
+use super::record::Record;
+use super::slot::Slot;
+use crate::provider::{Aggregate, Held};
+use crate::{ClassName, Key, ProviderId, ProviderState, TraitName};
 
 impl Model {
     /// The provider with this UUID.

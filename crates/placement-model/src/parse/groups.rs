@@ -2,16 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    Pair, all, last,
-    schema::{Form, Schema, Suffixes, list},
-    values,
-};
-use crate::{
-    Refusal, TraitName, Version,
-    question::{CandidatesQuestion, Group, RootTraits},
-    refusal::Code,
-};
+use super::schema::{Form, Schema, Suffixes, list};
+use super::{Pair, all, last, values};
+use crate::question::{CandidatesQuestion, Group, RootTraits};
+use crate::refusal::Code;
+use crate::{Refusal, TraitName, Version};
 
 /// GET `/allocation_candidates`; document 51 section 12.1.
 pub fn candidates(pairs: &[Pair], version: Version) -> Result<CandidatesQuestion, Refusal> {

@@ -1,5 +1,6 @@
 use super::*;
-use crate::{question::CandidatesQuestion, refusal::Code};
+use crate::question::CandidatesQuestion;
+use crate::refusal::Code;
 
 const A: &str = "aaaaaaaa-0000-4000-8000-000000000000";
 

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use berth_placement_model::provider::{Aggregate, Held};
+use berth_placement_model::question::GenerationOptions;
 use berth_placement_model::{
     ClassName, Inventory, Key, Model, ProviderId, ProviderState, Refusal, TraitName, Version, parse,
-    provider::{Aggregate, Held},
-    question::GenerationOptions,
 };
 use jiff::Timestamp;
 use serde_json::Value;

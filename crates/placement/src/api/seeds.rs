@@ -1,11 +1,9 @@
 //! Where chance comes from: one number for each query whose candidates are in an order that is drawn. Tests put their own in
 //! place.
 
-use std::{
-    fmt,
-    hash::{BuildHasher as _, Hasher as _, RandomState},
-    sync::Arc,
-};
+use std::fmt;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::Arc;
 
 /// A source of seeds.
 #[derive(Clone)]

@@ -3,7 +3,8 @@
 use berth_placement_model::Version;
 
 use super::{Lazy, integer};
-use crate::{json::Json, schema::Schema};
+use crate::json::Json;
+use crate::schema::Schema;
 
 fn list() -> Schema {
     Schema::array(Schema::uuid()).unique()

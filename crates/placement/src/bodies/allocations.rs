@@ -1,16 +1,12 @@
 //! Bodies of PUT and POST allocations (document 51 section 9.2). It decides what the forms of all microversions have in common:
 //! a [`ConsumerWrite`].
 
-use berth_placement_model::{
-    ClassName, Key, Version,
-    command::{ConsumerGuard, ConsumerWrite, NOBODY},
-};
+use berth_placement_model::command::{ConsumerGuard, ConsumerWrite, NOBODY};
+use berth_placement_model::{ClassName, Key, Version};
 
 use super::{Lazy, last_of_each, text};
-use crate::{
-    json::Json,
-    schema::{Pattern, Schema},
-};
+use crate::json::Json;
+use crate::schema::{Pattern, Schema};
 
 fn resources() -> Schema {
     Schema::object().nonempty().matching(Pattern::NAME, Schema::integer().at_least(1))
@@ -156,7 +152,8 @@ fn amounts(part: &Json) -> Vec<(ClassName, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{json, schema::check};
+    use crate::json;
+    use crate::schema::check;
 
     const RP: &str = "6b1e5f3a-0000-4000-8000-00000000abcd";
 

@@ -1,12 +1,11 @@
 //! Bodies of inventories (document 51 section 5). It decides defaults: what a record leaves out is set to them by every write.
 
-use berth_placement_model::{ClassName, Inventory, Version, command::ReservedRule};
+use berth_placement_model::command::ReservedRule;
+use berth_placement_model::{ClassName, Inventory, Version};
 
 use super::{Lazy, integer, text};
-use crate::{
-    json::Json,
-    schema::{Pattern, Schema},
-};
+use crate::json::Json;
+use crate::schema::{Pattern, Schema};
 
 const MOST: (f64, &str) = (2_147_483_647.0, "2147483647");
 
@@ -82,7 +81,8 @@ pub fn inventories(body: &Json) -> Vec<(ClassName, Inventory)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{json::read, schema::check};
+    use crate::json::read;
+    use crate::schema::check;
 
     fn told(schema: &Schema, body: &str) -> String {
         check(&read(body.as_bytes()).unwrap(), schema).map_or_else(|complaint| complaint.message, |()| String::new())

@@ -3,10 +3,8 @@
 use berth_placement_model::{ClassName, TraitName};
 
 use super::{Lazy, integer, text};
-use crate::{
-    json::Json,
-    schema::{Pattern, Schema},
-};
+use crate::json::Json;
+use crate::schema::{Pattern, Schema};
 
 /// The longest name of a class or trait.
 pub const LONGEST: usize = 255;

@@ -1,9 +1,11 @@
 //! Bodies of POST and PUT `/resource_providers` (document 51 sections 4.1 and 4.2).
 
-use berth_placement_model::{Key, Version, command::Parent};
+use berth_placement_model::command::Parent;
+use berth_placement_model::{Key, Version};
 
 use super::{Lazy, text};
-use crate::{json::Json, schema::Schema};
+use crate::json::Json;
+use crate::schema::Schema;
 
 fn name() -> Schema {
     Schema::object().requires("name", Schema::text().up_to(200))

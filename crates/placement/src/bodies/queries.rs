@@ -4,12 +4,10 @@
 use berth_placement_model::Version;
 
 use super::{Lazy, text};
-use crate::{
-    json::Json,
-    ledger::{KindFilter, UsageQuestion},
-    protocol::problem::Problem,
-    schema::{Pattern, Schema},
-};
+use crate::json::Json;
+use crate::ledger::{KindFilter, UsageQuestion};
+use crate::protocol::problem::Problem;
+use crate::schema::{Pattern, Schema};
 
 /// Filters of GET `/traits`; all must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

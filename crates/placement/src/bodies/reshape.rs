@@ -1,15 +1,11 @@
 //! The body of POST `/reshaper` (document 51 section 11).
 
-use berth_placement_model::{
-    Key, Version,
-    command::{ConsumerWrite, NewInventories},
-};
+use berth_placement_model::command::{ConsumerWrite, NewInventories};
+use berth_placement_model::{Key, Version};
 
 use super::{Lazy, allocations, inventories, last_of_each};
-use crate::{
-    json::Json,
-    schema::{Pattern, Schema},
-};
+use crate::json::Json;
+use crate::schema::{Pattern, Schema};
 
 fn schema_of(version: Version) -> Schema {
     let inventories = Schema::object().nonempty().matching(Pattern::KEY, inventories::all());

@@ -3,16 +3,12 @@
 use berth_placement_model::{Command, Version};
 use serde::Serialize;
 
-use super::{
-    call::Call,
-    ledger::{known, provider, untold, write},
-};
-use crate::{
-    answer::{Age, Answer},
-    api::Api,
-    bodies::aggregates::{read, schema},
-    protocol::problem::Problem,
-};
+use super::call::Call;
+use super::ledger::{known, provider, untold, write};
+use crate::answer::{Age, Answer};
+use crate::api::Api;
+use crate::bodies::aggregates::{read, schema};
+use crate::protocol::problem::Problem;
 
 #[derive(Serialize)]
 struct Shape {

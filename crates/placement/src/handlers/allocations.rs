@@ -3,18 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use berth_placement_model::{Command, Version, key::canonical};
+use berth_placement_model::key::canonical;
+use berth_placement_model::{Command, Version};
 use serde::Serialize;
 
-use super::{call::Call, ledger::write, usages::UNKNOWN};
-use crate::{
-    answer::{Age, Answer},
-    api::Api,
-    bodies::{allocations, reshape as reshape_body},
-    ledger::ConsumerRecord,
-    protocol::problem::Problem,
-    shapes::Amounts,
-};
+use super::call::Call;
+use super::ledger::write;
+use super::usages::UNKNOWN;
+use crate::answer::{Age, Answer};
+use crate::api::Api;
+use crate::bodies::{allocations, reshape as reshape_body};
+use crate::ledger::ConsumerRecord;
+use crate::protocol::problem::Problem;
+use crate::shapes::Amounts;
 
 #[derive(Serialize)]
 struct OfConsumer {

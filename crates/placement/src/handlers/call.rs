@@ -1,13 +1,13 @@
 //! One request as handlers see it. It decides how a body becomes a value: read, then checked against a schema.
 
-use berth_placement_model::{Key, Version, parse::Pair};
+use berth_placement_model::parse::Pair;
+use berth_placement_model::{Key, Version};
 use tokio::time::Instant;
 
-use crate::{
-    json::{self, Json},
-    protocol::{body::Content, problem::Problem},
-    schema::{Schema, check},
-};
+use crate::json::{self, Json};
+use crate::protocol::body::Content;
+use crate::protocol::problem::Problem;
+use crate::schema::{Schema, check};
 
 /// A request that has come past the protocol.
 #[derive(Debug)]

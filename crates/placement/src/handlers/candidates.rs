@@ -1,22 +1,21 @@
 //! GET `/allocation_candidates` (document 51 section 12). It decides where and how many of the answers are made at once, and
 //! how much of them is held for clients that read slowly; what is in them is the model's.
 
-use std::{convert::Infallible, sync::Arc};
+use std::convert::Infallible;
+use std::sync::Arc;
 
 use axum::body::Body;
-use berth_placement_model::{
-    Model, NoCandidates, Pages, parse,
-    question::{CandidatesQuestion, GenerationOptions},
-};
+use berth_placement_model::question::{CandidatesQuestion, GenerationOptions};
+use berth_placement_model::{Model, NoCandidates, Pages, parse};
 use futures::stream;
-use tokio::{sync::OwnedSemaphorePermit, time::timeout_at};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout_at;
 
-use super::{call::Call, ledger::model};
-use crate::{
-    answer::{Age, Answer},
-    api::Api,
-    protocol::problem::Problem,
-};
+use super::call::Call;
+use super::ledger::model;
+use crate::answer::{Age, Answer};
+use crate::api::Api;
+use crate::protocol::problem::Problem;
 
 pub async fn list(api: &Api, call: &Call) -> Result<Answer, Problem> {
     let question = parse::candidates(&call.query, call.version)?;

@@ -4,17 +4,13 @@ use axum::http::StatusCode;
 use berth_placement_model::{ClassName, Command, Outcome, Version};
 use serde::Serialize;
 
-use super::{
-    call::{Call, agrees},
-    ledger::{model, write},
-};
-use crate::{
-    answer::{Age, Answer},
-    api::Api,
-    bodies::names::{CLASS, body_with, class},
-    protocol::problem::Problem,
-    shapes,
-};
+use super::call::{Call, agrees};
+use super::ledger::{model, write};
+use crate::answer::{Age, Answer};
+use crate::api::Api;
+use crate::bodies::names::{CLASS, body_with, class};
+use crate::protocol::problem::Problem;
+use crate::shapes;
 
 #[derive(Serialize)]
 struct All {

@@ -1,19 +1,16 @@
 //! All inventories of a provider (document 51 section 5). It decides what is shown; what fits is the model's.
 
-use berth_placement_model::{Command, ProviderState, provider::Held};
+use berth_placement_model::provider::Held;
+use berth_placement_model::{Command, ProviderState};
 use jiff::Timestamp;
 
-use super::{
-    call::Call,
-    ledger::{again, known, provider, untold, write},
-};
-use crate::{
-    answer::{Age, Answer},
-    api::Api,
-    bodies::inventories::{ALL, generation, inventories, reserved_rule},
-    protocol::problem::Problem,
-    shapes::{Records, record},
-};
+use super::call::Call;
+use super::ledger::{again, known, provider, untold, write};
+use crate::answer::{Age, Answer};
+use crate::api::Api;
+use crate::bodies::inventories::{ALL, generation, inventories, reserved_rule};
+use crate::protocol::problem::Problem;
+use crate::shapes::{Records, record};
 
 pub async fn list(api: &Api, call: &Call) -> Result<Answer, Problem> {
     Ok(shown(&provider(api, call, &again(&call.key, " : ")).await?))

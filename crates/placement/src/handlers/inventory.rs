@@ -3,18 +3,14 @@
 use axum::http::StatusCode;
 use berth_placement_model::{ClassName, Command, ProviderState};
 
-use super::{
-    call::Call,
-    inventories::modified,
-    ledger::{again, known, provider, untold, write},
-};
-use crate::{
-    answer::{Age, Answer},
-    api::Api,
-    bodies::inventories::{ADDED, ONE, class, generation, inventory, reserved_rule},
-    protocol::problem::Problem,
-    shapes::{provider_path, record},
-};
+use super::call::Call;
+use super::inventories::modified;
+use super::ledger::{again, known, provider, untold, write};
+use crate::answer::{Age, Answer};
+use crate::api::Api;
+use crate::bodies::inventories::{ADDED, ONE, class, generation, inventory, reserved_rule};
+use crate::protocol::problem::Problem;
+use crate::shapes::{provider_path, record};
 
 pub async fn show(api: &Api, call: &Call) -> Result<Answer, Problem> {
     let state = provider(api, call, &again(&call.key, " : ")).await?;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use berth_placement_model::{Command, Key, Model, ProviderState};
 
 use super::call::Call;
-use crate::{api::Api, ledger::Written, protocol::problem::Problem};
+use crate::api::Api;
+use crate::ledger::Written;
+use crate::protocol::problem::Problem;
 
 /// One state to answer from.
 pub(super) async fn model(api: &Api, call: &Call) -> Result<Arc<Model>, Problem> {

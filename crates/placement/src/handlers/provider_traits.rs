@@ -3,16 +3,12 @@
 use berth_placement_model::{Command, Model, ProviderState, TraitName};
 use serde::Serialize;
 
-use super::{
-    call::Call,
-    ledger::{again, model, no_provider, untold, write},
-};
-use crate::{
-    answer::{Age, Answer},
-    api::Api,
-    bodies::names::{TRAITS, traits},
-    protocol::problem::Problem,
-};
+use super::call::Call;
+use super::ledger::{again, model, no_provider, untold, write};
+use crate::answer::{Age, Answer};
+use crate::api::Api;
+use crate::bodies::names::{TRAITS, traits};
+use crate::protocol::problem::Problem;
 
 #[derive(Serialize)]
 struct Shape<'a> {

@@ -2,22 +2,20 @@
 //! shown; the rules of trees and names are the model's.
 
 use axum::http::StatusCode;
-use berth_placement_model::{Command, Key, Version, command::Parent, model::Provider, parse};
+use berth_placement_model::command::Parent;
+use berth_placement_model::model::Provider;
+use berth_placement_model::{Command, Key, Version, parse};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{
-    call::Call,
-    ledger::{known, model, no_provider, untold, write},
-};
-use crate::{
-    answer::{Age, Answer},
-    api::Api,
-    bodies::providers::{creation, read, update as update_schema},
-    ledger::Written,
-    protocol::problem::Problem,
-    shapes,
-};
+use super::call::Call;
+use super::ledger::{known, model, no_provider, untold, write};
+use crate::answer::{Age, Answer};
+use crate::api::Api;
+use crate::bodies::providers::{creation, read, update as update_schema};
+use crate::ledger::Written;
+use crate::protocol::problem::Problem;
+use crate::shapes;
 
 #[derive(Serialize)]
 struct All {

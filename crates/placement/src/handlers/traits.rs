@@ -4,19 +4,13 @@ use axum::http::StatusCode;
 use berth_placement_model::{Command, Outcome, TraitName};
 use serde::Serialize;
 
-use super::{
-    call::Call,
-    ledger::{model, write},
-};
-use crate::{
-    answer::{Age, Answer},
-    api::Api,
-    bodies::{
-        names::is_custom_trait,
-        queries::{TRAITS, trait_filter},
-    },
-    protocol::problem::Problem,
-};
+use super::call::Call;
+use super::ledger::{model, write};
+use crate::answer::{Age, Answer};
+use crate::api::Api;
+use crate::bodies::names::is_custom_trait;
+use crate::bodies::queries::{TRAITS, trait_filter};
+use crate::protocol::problem::Problem;
 
 const INVALID: &str = "The trait is invalid. A valid trait must be no longer than 255 characters, start with the prefix \
     \"CUSTOM_\" and use following characters: \"A\"-\"Z\", \"0\"-\"9\" and \"_\"";

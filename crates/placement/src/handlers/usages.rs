@@ -6,18 +6,14 @@ use berth_placement_model::{ClassName, Version};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{
-    call::Call,
-    ledger::{again, provider},
-};
-use crate::{
-    answer::{Age, Answer},
-    api::Api,
-    bodies::queries::{all_together, usage_question, usages_schema},
-    ledger::Usage,
-    protocol::problem::Problem,
-    shapes::Amounts,
-};
+use super::call::Call;
+use super::ledger::{again, provider};
+use crate::answer::{Age, Answer};
+use crate::api::Api;
+use crate::bodies::queries::{all_together, usage_question, usages_schema};
+use crate::ledger::Usage;
+use crate::protocol::problem::Problem;
+use crate::shapes::Amounts;
 
 /// What consumers without a type are called.
 pub const UNKNOWN: &str = "unknown";

@@ -1,10 +1,8 @@
 //! Reads JSON. It decides how much of it is read: nesting is bounded by the parser (128), the number of values here.
 
-use std::{
-    cell::{Cell, RefCell},
-    collections::HashMap,
-    fmt,
-};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 

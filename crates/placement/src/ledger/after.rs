@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use berth_placement_model::{Changes, Command, Facts, ProviderId, ProviderState, changes::ProviderChange};
+use berth_placement_model::changes::ProviderChange;
+use berth_placement_model::{Changes, Command, Facts, ProviderId, ProviderState};
 use jiff::Timestamp;
 
-use super::{
-    contents::{Change, News},
-    depth::Depth,
-};
+use super::contents::{Change, News};
+use super::depth::Depth;
 
 /// The providers that a write has changed, as they are after it.
 pub(super) struct Effects {

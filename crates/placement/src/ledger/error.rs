@@ -1,6 +1,7 @@
 //! Why a ledger cannot be opened, copied or compared, one clear line each. What a request is told is [`super::Trouble`].
 
-use std::{io, path::PathBuf};
+use std::io;
+use std::path::PathBuf;
 
 use thiserror::Error;
 

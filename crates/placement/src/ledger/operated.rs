@@ -1,6 +1,7 @@
 //! What the process around a ledger needs of it: whether it works, how old and how large its model is, and its end.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_placement_model::Model;
 use futures::future::BoxFuture;

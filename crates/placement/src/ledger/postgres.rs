@@ -10,22 +10,23 @@ mod pool;
 mod states;
 mod write;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_placement_model::{ClassName, Command, Key, Model};
 use berth_telemetry::clock::Clock;
-use futures::{FutureExt as _, future::BoxFuture};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use sqlx::{Connection as _, Executor as _, Row as _};
-use tokio::{
-    sync::{mpsc, oneshot, watch},
-    time::{Instant, timeout_at},
-};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, timeout_at};
 
+use super::shelf::{self, Shelf};
+use super::times::timestamp;
 use super::{
     ConsumerRecord, KindFilter, Ledger, LedgerError, LedgerMetrics, Operated, ProviderAllocations, Trouble, Usage,
     UsageQuestion, Written, check,
-    shelf::{self, Shelf},
-    times::timestamp,
 };
 use follow::{Asker, Follower, Position, WAITING};
 use pool::Pool;

@@ -9,34 +9,28 @@ mod load;
 mod rows;
 mod writer;
 
-use std::{
-    collections::BTreeMap,
-    path::PathBuf,
-    sync::{
-        Arc,
-        mpsc::{SyncSender, TrySendError, sync_channel},
-    },
-    time::Duration,
-};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
 
 use berth_placement_model::{ClassName, Command, Key, Model};
 use berth_telemetry::clock::Clock;
-use futures::{
-    FutureExt as _,
-    future::{BoxFuture, ready},
-};
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, ready};
 use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension as _, Result, params};
-use tokio::{
-    runtime::Handle,
-    sync::{Semaphore, oneshot},
-    time::{Instant, timeout_at},
-};
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::shelf::Shelf;
+use super::times::timestamp;
 use super::{
     ConsumerRecord, KindFilter, Ledger, LedgerError, LedgerMetrics, Operated, ProviderAllocations, Trouble, Usage,
-    UsageQuestion, Written, check, shelf::Shelf, times::timestamp,
+    UsageQuestion, Written, check,
 };
 use rows::Names;
 use writer::{Job, Write, Writer, unavailable};

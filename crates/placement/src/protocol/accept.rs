@@ -1,7 +1,8 @@
 //! What a client takes (document 51 sections 1.4 and 1.5). It decides between the forms of errors, and whether a client takes
 //! JSON.
 
-use axum::http::{HeaderMap, header::ACCEPT};
+use axum::http::HeaderMap;
+use axum::http::header::ACCEPT;
 
 /// The form of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,18 +1,12 @@
 //! Bodies of requests. It decides how large they may be, one by one and together, how long a client may take to send one, and
 //! what becomes of those that nobody wants to read.
 
-use axum::{
-    body::{Body, HttpBody as _},
-    http::{
-        HeaderMap, StatusCode,
-        header::{CONTENT_LENGTH, TRANSFER_ENCODING},
-    },
-};
+use axum::body::{Body, HttpBody as _};
+use axum::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use axum::http::{HeaderMap, StatusCode};
 use futures::StreamExt as _;
-use tokio::{
-    sync::OwnedSemaphorePermit,
-    time::{Instant, timeout_at},
-};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, timeout_at};
 
 use super::problem::Problem;
 use crate::api::Api;

@@ -1,10 +1,8 @@
 //! What a request says about its body: steps 5 and 6 of document 51 section 1.1, and the media type of 1.5. It decides nothing
 //! about the body itself.
 
-use axum::http::{
-    HeaderMap, StatusCode,
-    header::{CONTENT_LENGTH, CONTENT_TYPE},
-};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode};
 
 use super::problem::Problem;
 

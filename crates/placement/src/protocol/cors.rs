@@ -1,17 +1,13 @@
 //! Answers to pages of other sites (document 51 section 1.1 step 2). It decides which headers an answer gets once origins are
 //! configured; without any nothing happens here.
 
-use axum::{
-    http::{
-        HeaderMap, HeaderValue, Method,
-        header::{
-            ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
-            ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,
-            ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN, VARY,
-        },
-    },
-    response::Response,
+use axum::http::header::{
+    ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
+    ACCESS_CONTROL_REQUEST_METHOD, ORIGIN, VARY,
 };
+use axum::http::{HeaderMap, HeaderValue, Method};
+use axum::response::Response;
 
 const METHODS: [&str; 6] = ["OPTIONS", "GET", "HEAD", "POST", "PUT", "DELETE"];
 /// Headers that every page may send.

@@ -1,24 +1,16 @@
 //! Errors on the wire: JSON, HTML or plain text by `Accept` (document 51 section 1.4). It decides the fixed sentences and the
 //! form; codes and messages come from those who refuse.
 
-use axum::{
-    body::Body,
-    http::{
-        HeaderMap, HeaderValue, StatusCode,
-        header::{ALLOW, CONTENT_TYPE, RETRY_AFTER},
-    },
-    response::Response,
-};
-use berth_placement_model::{
-    Refusal, Version,
-    refusal::{Code, Kind},
-};
+use axum::body::Body;
+use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+use berth_placement_model::refusal::{Code, Kind};
+use berth_placement_model::{Refusal, Version};
 use serde::Serialize;
 
-use super::{
-    accept::{self, Form},
-    names::RequestId,
-};
+use super::accept::{self, Form};
+use super::names::RequestId;
 use crate::ledger::Trouble;
 
 /// Why a request is not done.

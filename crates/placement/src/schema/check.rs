@@ -1,10 +1,8 @@
 //! Checks a value against a schema. It decides which of several violations is told: the one nearest to the top of the value,
 //! and of those the first.
 
-use std::{
-    collections::{HashSet, VecDeque},
-    fmt,
-};
+use std::collections::{HashSet, VecDeque};
+use std::fmt;
 
 use berth_placement_model::key::canonical;
 
@@ -246,7 +244,8 @@ impl Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{json::read, schema::Pattern};
+    use crate::json::read;
+    use crate::schema::Pattern;
 
     fn told(json: &str, schema: &Schema) -> String {
         check(&read(json.as_bytes()).unwrap(), schema)

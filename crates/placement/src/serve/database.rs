@@ -1,14 +1,15 @@
 //! Which database a server uses. It decides how the setting `database` is read: a PostgreSQL URL, `:memory:`, or a file.
 
-use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
 
 use berth_telemetry::clock::Clock;
 
-use crate::ledger::{
-    LedgerError, LedgerMetrics, Operated,
-    postgres::PostgresLedger,
-    sqlite::{Place, SqliteLedger},
-};
+use crate::ledger::postgres::PostgresLedger;
+use crate::ledger::sqlite::{Place, SqliteLedger};
+use crate::ledger::{LedgerError, LedgerMetrics, Operated};
 
 /// Where a ledger is.
 #[derive(Clone, PartialEq, Eq)]

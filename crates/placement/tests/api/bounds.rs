@@ -1,19 +1,14 @@
 //! What the API does not bear: bodies, queries and requests that are too many or too large, and clients that are too slow.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
-use axum::{
-    body::{Body, to_bytes},
-    http::{HeaderMap, Request},
-};
-use berth_placement::{
-    Api, Bounds, Policies,
-    ledger::Trouble,
-    protocol::{
-        authentication::{Authentication, Caller, Unknown},
-        cors::Cors,
-    },
-};
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Request};
+use berth_placement::ledger::Trouble;
+use berth_placement::protocol::authentication::{Authentication, Caller, Unknown};
+use berth_placement::protocol::cors::Cors;
+use berth_placement::{Api, Bounds, Policies};
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 use tower::ServiceExt as _;

@@ -1,7 +1,10 @@
 //! Which fault is told, and how (document 51 sections 1 and 14.5).
 
-use axum::{body::Body, http::Request};
-use berth_placement::{Policies, ledger::Trouble, protocol::cors::Cors};
+use axum::body::Body;
+use axum::http::Request;
+use berth_placement::Policies;
+use berth_placement::ledger::Trouble;
+use berth_placement::protocol::cors::Cors;
 
 use crate::support::{CONCURRENT, Server, UNDEFINED, uuid};
 

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use berth_placement::{Api, GenerationOptions, Policies, api::Seeds};
+use berth_placement::api::Seeds;
+use berth_placement::{Api, GenerationOptions, Policies};
 
 use crate::support::{Server, uuid};
 

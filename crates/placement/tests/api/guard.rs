@@ -1,17 +1,11 @@
 //! Connections, over a real socket: bodies that nobody reads.
 
-use axum::{
-    body::Body,
-    http::{
-        Request,
-        header::{CONNECTION, CONTENT_LENGTH},
-    },
-};
+use axum::body::Body;
+use axum::http::Request;
+use axum::http::header::{CONNECTION, CONTENT_LENGTH};
 use berth_http::Server as Listener;
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
-};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 

@@ -1,19 +1,15 @@
 //! A ledger in memory: the rows and rules of the model's own, for tests of the router and for the fuzzer.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use berth_placement::ledger::{
     ConsumerRecord, KindFilter, Ledger, ProviderAllocations, Trouble, Usage, UsageQuestion, Written,
 };
-use berth_placement_model::{
-    Command, Key, Model,
-    facts::Consumer,
-    standard::{CLASSES, TRAITS},
-    testing::MemoryState,
-};
+use berth_placement_model::facts::Consumer;
+use berth_placement_model::standard::{CLASSES, TRAITS};
+use berth_placement_model::testing::MemoryState;
+use berth_placement_model::{Command, Key, Model};
 use futures::future::{BoxFuture, ready};
 use jiff::Timestamp;
 use parking_lot::Mutex;

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::{
-    Router,
-    body::{Body, to_bytes},
-    http::{HeaderMap, Request},
-};
-use berth_placement::{Api, Policies, protocol::authentication::NoAuth2};
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Request};
+use berth_placement::protocol::authentication::NoAuth2;
+use berth_placement::{Api, Policies};
 use serde_json::Value;
 use tower::ServiceExt as _;
 

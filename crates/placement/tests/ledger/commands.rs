@@ -1,11 +1,12 @@
 //! Random writes over few names, so that they meet.
 
-use berth_placement_model::{
-    ClassName, Command, Inventory, Key, TraitName,
-    command::{ConsumerGuard, ConsumerWrite, NewInventories, Parent, ReservedRule},
-    testing::MemoryState,
-};
-use proptest::{collection::vec, option, prelude::*, sample::select};
+use berth_placement_model::command::{ConsumerGuard, ConsumerWrite, NewInventories, Parent, ReservedRule};
+use berth_placement_model::testing::MemoryState;
+use berth_placement_model::{ClassName, Command, Inventory, Key, TraitName};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
 
 pub const CONSUMERS: [&str; 4] = ["consumer-a", "consumer-b", "consumer-c", "consumer-d"];
 const PROVIDERS: [&str; 4] = ["p1", "p2", "p3", "p4"];

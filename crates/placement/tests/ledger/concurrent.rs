@@ -1,20 +1,14 @@
 //! Many writers at once, on every ledger, with replicas where there are: nothing is over-booked or lost, generations only
 //! grow, and whoever got an answer sees what he wrote, through any replica.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use berth_placement::ledger::{Ledger, Trouble};
-use berth_placement_model::{
-    ClassName, Command, Key,
-    command::{ConsumerGuard, NewInventories, ReservedRule},
-    refusal::Kind,
-};
+use berth_placement_model::command::{ConsumerGuard, NewInventories, ReservedRule};
+use berth_placement_model::refusal::Kind;
+use berth_placement_model::{ClassName, Command, Key};
 
 use crate::world::{World, claim, providers, room, soon};
 

@@ -1,8 +1,12 @@
 //! TLS to PostgreSQL: it is there when it is asked for, and a server that cannot prove who it is ends the start.
 
-use std::{error::Error as _, path::Path, process::Command, sync::Arc};
+use std::error::Error as _;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
 
-use berth_placement::ledger::{LedgerError, Operated as _, postgres::PostgresLedger};
+use berth_placement::ledger::postgres::PostgresLedger;
+use berth_placement::ledger::{LedgerError, Operated as _};
 use berth_postgres::{Durability, Postgres};
 
 use crate::world::{Still, metrics};

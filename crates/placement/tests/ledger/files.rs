@@ -1,11 +1,10 @@
 //! What only a SQLite file can get wrong.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
-use berth_placement::ledger::{
-    Ledger as _, LedgerError, Operated as _, Trouble,
-    sqlite::{Place, SqliteLedger, backup},
-};
+use berth_placement::ledger::sqlite::{Place, SqliteLedger, backup};
+use berth_placement::ledger::{Ledger as _, LedgerError, Operated as _, Trouble};
 use berth_placement_model::{Command, Key};
 use rusqlite::Connection;
 

@@ -1,20 +1,19 @@
 //! A way to PostgreSQL that breaks, falls silent or is slow: whoever asks is told in time, what was committed is known to be,
 //! and everything goes on by itself.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
-use berth_placement::ledger::{Ledger as _, Operated as _, Trouble, Written, postgres::PostgresLedger};
-use berth_placement_model::{Command, command::ConsumerGuard};
+use berth_placement::ledger::postgres::PostgresLedger;
+use berth_placement::ledger::{Ledger as _, Operated as _, Trouble, Written};
+use berth_placement_model::Command;
+use berth_placement_model::command::ConsumerGuard;
 use sqlx::{Connection as _, Executor as _, PgConnection};
-use tokio::{
-    task::JoinHandle,
-    time::{Instant, sleep, sleep_until},
-};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::{
-    proxy::{AtCommit, Proxy},
-    world::{Still, World, claim, metrics, soon},
-};
+use crate::proxy::{AtCommit, Proxy};
+use crate::world::{Still, World, claim, metrics, soon};
 
 /// That a ledger has.
 const CONNECTIONS: usize = 16;

@@ -1,22 +1,16 @@
 //! A way to PostgreSQL that can be disturbed: connections fall silent, or something happens to the next COMMIT. It also tells
 //! which statements went through.
 
-use std::{
-    future::pending,
-    io,
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::future::pending;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
-    sync::watch,
-};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 
 /// What happens to a COMMIT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

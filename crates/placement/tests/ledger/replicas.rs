@@ -1,8 +1,10 @@
 //! What only several processes on one PostgreSQL can get wrong.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
-use berth_placement::ledger::{Ledger as _, LedgerError, postgres::PostgresLedger};
+use berth_placement::ledger::postgres::PostgresLedger;
+use berth_placement::ledger::{Ledger as _, LedgerError};
 use berth_placement_model::{Command, Key};
 use sqlx::{Connection as _, Executor as _, PgConnection};
 

@@ -3,17 +3,15 @@
 use std::collections::BTreeMap;
 
 use berth_placement::ledger::{ConsumerRecord, KindFilter, Trouble, Usage, UsageQuestion};
-use berth_placement_model::{ClassName, Key, ProviderId, command::NOBODY, testing::MemoryState};
-use proptest::{
-    collection::vec,
-    strategy::{Strategy as _, ValueTree as _},
-    test_runner::TestRunner,
-};
+use berth_placement_model::command::NOBODY;
+use berth_placement_model::testing::MemoryState;
+use berth_placement_model::{ClassName, Key, ProviderId};
+use proptest::collection::vec;
+use proptest::strategy::{Strategy as _, ValueTree as _};
+use proptest::test_runner::TestRunner;
 
-use crate::{
-    commands::{CONSUMERS, command, with_right_generation},
-    world::{World, now, numbered, providers, soon},
-};
+use crate::commands::{CONSUMERS, command, with_right_generation};
+use crate::world::{World, now, numbered, providers, soon};
 
 /// Writes of one test.
 const WRITES: usize = 500;

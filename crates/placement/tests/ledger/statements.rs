@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use berth_placement::ledger::{Ledger as _, postgres::PostgresLedger};
-use berth_placement_model::{Command, command::ConsumerGuard};
+use berth_placement::ledger::Ledger as _;
+use berth_placement::ledger::postgres::PostgresLedger;
+use berth_placement_model::Command;
+use berth_placement_model::command::ConsumerGuard;
 
-use crate::{
-    proxy::Proxy,
-    world::{Still, World, claim, metrics, soon},
-};
+use crate::proxy::Proxy;
+use crate::world::{Still, World, claim, metrics, soon};
 
 const CLAIM: &str = include_str!("../../../../bench/src/placement/claim.sql");
 

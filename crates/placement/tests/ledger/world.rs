@@ -1,28 +1,22 @@
 //! A ledger of either kind for one test, with a clock that stands still, and how to ask it for everything.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::Duration,
-};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
-use berth_placement::ledger::{
-    ConsumerRecord, Ledger, LedgerMetrics, Trouble, Written,
-    postgres::PostgresLedger,
-    sqlite::{Place, SqliteLedger},
-};
-use berth_placement_model::{
-    ClassName, Command, Inventory, Key, Model, ProviderId, ProviderState,
-    command::{ConsumerGuard, ConsumerWrite, ReservedRule},
-};
+use berth_placement::ledger::postgres::PostgresLedger;
+use berth_placement::ledger::sqlite::{Place, SqliteLedger};
+use berth_placement::ledger::{ConsumerRecord, Ledger, LedgerMetrics, Trouble, Written};
+use berth_placement_model::command::{ConsumerGuard, ConsumerWrite, ReservedRule};
+use berth_placement_model::{ClassName, Command, Inventory, Key, Model, ProviderId, ProviderState};
 use berth_postgres::{Durability, Postgres};
-use berth_telemetry::{clock::Clock, metrics::Metrics};
+use berth_telemetry::clock::Clock;
+use berth_telemetry::metrics::Metrics;
 use jiff::Timestamp;
 use tempfile::TempDir;
-use tokio::{sync::OnceCell, time::Instant};
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
 
 /// One clock for all: every write happens at the same time.
 #[derive(Clone, Copy)]

@@ -3,22 +3,18 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{Asker, Disruption, Entry, ObjectKey, indexes::RESERVATION_BY_HOST, say_braked};
+use berth_cluster::indexes::RESERVATION_BY_HOST;
+use berth_cluster::{Asker, Disruption, Entry, ObjectKey, say_braked};
 use berth_core::HostName;
-use berth_crds::{
-    Reservation,
-    conditions::safety::{HOST_IN_ANOTHER_ZONE, HOST_MISSING, HOST_OVERBOOKED},
-    facts,
-};
+use berth_crds::conditions::safety::{HOST_IN_ANOTHER_ZONE, HOST_MISSING, HOST_OVERBOOKED};
+use berth_crds::{Reservation, facts};
 use berth_scheduler::Scheduler;
 
-use crate::{
-    error::Error,
-    facts::HostFact,
-    plan::{Revocation, Step},
-    reconcile::ReservationController,
-    watches::is_slot,
-};
+use crate::error::Error;
+use crate::facts::HostFact;
+use crate::plan::{Revocation, Step};
+use crate::reconcile::ReservationController;
+use crate::watches::is_slot;
 
 const CAUSES: [&str; 3] = [HOST_MISSING, HOST_IN_ANOTHER_ZONE, HOST_OVERBOOKED];
 

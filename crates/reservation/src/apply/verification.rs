@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{Entry, EventKind, Guard, ObjectKey, WriteError, Written, indexes::HYPERVISOR_BY_VM};
+use berth_cluster::indexes::HYPERVISOR_BY_VM;
+use berth_cluster::{Entry, EventKind, Guard, ObjectKey, WriteError, Written};
 use berth_core::{HostName, SlotKey, VmId};
 use berth_crds::{Reservation, facts};
 use berth_scheduler::{Pin, Scheduler, SchedulerError};
 
-use crate::{
-    Error,
-    plan::{Follow, Verified},
-    reconcile::ReservationController,
-    status::status,
-};
+use crate::Error;
+use crate::plan::{Follow, Verified};
+use crate::reconcile::ReservationController;
+use crate::status::status;
 
 impl<S: Scheduler> ReservationController<S> {
     /// Carries out what a verification came to.

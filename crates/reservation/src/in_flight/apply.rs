@@ -4,11 +4,11 @@ use berth_cluster::{Guard, ObjectKey};
 use berth_crds::Reservation;
 use tracing::info;
 
-use super::{facts::is_ours, plan::Cause, reconcile::InFlightController};
-use crate::{
-    error::Error,
-    status::{Says, status},
-};
+use super::facts::is_ours;
+use super::plan::Cause;
+use super::reconcile::InFlightController;
+use crate::error::Error;
+use crate::status::{Says, status};
 
 impl InFlightController {
     pub(super) async fn say(&self, key: &ObjectKey, old: &Reservation, says: &Says) -> Result<(), Error> {

@@ -1,6 +1,7 @@
 //! What a look at an in-flight reservation rests on. Gathered by the controller, never changed by a decision.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 use berth_cluster::ObjectKey;
 use berth_core::{HostName, Resources, VmId};

@@ -4,10 +4,8 @@
 use std::time::Duration;
 
 use berth_cluster::ObjectKey;
-use berth_crds::conditions::{
-    Status,
-    reservation::{self as texts, Reason},
-};
+use berth_crds::conditions::Status;
+use berth_crds::conditions::reservation::{self as texts, Reason};
 use jiff::{SignedDuration, Timestamp};
 
 use super::facts::{Facts, Flight};

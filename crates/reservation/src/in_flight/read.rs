@@ -2,18 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use berth_cluster::{
-    ObjectKey,
-    indexes::{HYPERVISOR_BY_VM, RESERVATION_BY_FLIGHT},
-};
+use berth_cluster::ObjectKey;
+use berth_cluster::indexes::{HYPERVISOR_BY_VM, RESERVATION_BY_FLIGHT};
 use berth_core::{HostName, VmId};
 use berth_crds::Reservation;
 use tokio::time::Instant;
 
-use super::{
-    facts::{Facts, Flight, is_ours},
-    reconcile::InFlightController,
-};
+use super::facts::{Facts, Flight, is_ours};
+use super::reconcile::InFlightController;
 
 impl InFlightController {
     pub(super) fn read(&self, key: &ObjectKey, object: &Reservation) -> Facts {

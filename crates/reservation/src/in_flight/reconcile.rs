@@ -8,14 +8,12 @@ use berth_telemetry::clock::Clock;
 use tokio::sync::Mutex;
 use tracing::debug;
 
-use super::{
-    facts::is_ours,
-    metrics::InFlightMetrics,
-    plan::{Plan, Step, needs_size, plan},
-    sightings::Sightings,
-    vm_sizes::VmSizes,
-    watches,
-};
+use super::facts::is_ours;
+use super::metrics::InFlightMetrics;
+use super::plan::{Plan, Step, needs_size, plan};
+use super::sightings::Sightings;
+use super::vm_sizes::VmSizes;
+use super::watches;
 use crate::error::Error;
 
 /// What the controller works with.

@@ -1,7 +1,8 @@
 //! Sizes of VMs, which tell a resize that is done from one that is under way: both run on the same host. How they are
 //! looked up is for the implementation that the binary wires in.
 
-use std::{future::Future, pin::Pin};
+use std::future::Future;
+use std::pin::Pin;
 
 use berth_core::{Resources, VmId};
 

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use berth_cluster::{Change, ObjectKey, Store, Watches, indexes::RESERVATION_BY_FLIGHT};
+use berth_cluster::indexes::RESERVATION_BY_FLIGHT;
+use berth_cluster::{Change, ObjectKey, Store, Watches};
 use berth_crds::{Hypervisor, Reservation, ReservationType, labels};
 
 use crate::watches::vms;

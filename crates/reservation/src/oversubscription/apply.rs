@@ -1,19 +1,20 @@
 //! Apply: takes slots from an over-booked host, unless the brake holds them there, or tells people why nothing is done.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use berth_cluster::{Disruption, Guard, ObjectKey, WriteError, Written};
-use berth_core::{Resources, host::Host};
-use berth_crds::{Reservation, conditions::safety::HOST_OVERBOOKED};
+use berth_core::Resources;
+use berth_core::host::Host;
+use berth_crds::Reservation;
+use berth_crds::conditions::safety::HOST_OVERBOOKED;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use super::{
-    evictions::Eviction,
-    plan::Stuck,
-    read::Seen,
-    reconcile::{OversubscriptionController, asker},
-};
+use super::evictions::Eviction;
+use super::plan::Stuck;
+use super::read::Seen;
+use super::reconcile::{OversubscriptionController, asker};
 use crate::error::Error;
 
 impl OversubscriptionController {

@@ -1,6 +1,7 @@
 //! Why slots lost their host: what the controller of slots says in place of "cleared". After a restart it says that.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use berth_cluster::ObjectKey;
 use berth_core::{HostName, Resources};

@@ -1,6 +1,7 @@
 //! What a look at a host rests on. Gathered by the controller, never changed by a decision.
 
-use berth_core::{Resources, SlotKey, host::Amounts};
+use berth_core::host::Amounts;
+use berth_core::{Resources, SlotKey};
 
 /// A host, and what stands on it.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! Metrics about over-booked hosts (document 21 sections 13 and 15 no. 14).
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use berth_cluster::ObjectKey;
 use berth_core::{Resources, Zone};

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use berth_core::{Resources, SlotKey};
 
-use super::{choice::choose, facts::Facts};
+use super::choice::choose;
+use super::facts::Facts;
 
 /// What the configuration says.
 #[derive(Clone, Copy, Debug)]

@@ -1,20 +1,19 @@
 //! Read: what the capacity view knows of a host, the objects of the slots on it, and whether everything is known that
 //! concerns it.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use berth_cluster::{Malformed, ObjectKey, Partial, indexes::RESERVATION_BY_HOST};
-use berth_core::{
-    Resources,
-    host::{ConditionStatus, Host},
-};
-use berth_crds::{Reservation, conditions::READY};
+use berth_cluster::indexes::RESERVATION_BY_HOST;
+use berth_cluster::{Malformed, ObjectKey, Partial};
+use berth_core::Resources;
+use berth_core::host::{ConditionStatus, Host};
+use berth_crds::Reservation;
+use berth_crds::conditions::READY;
 use berth_scheduler::{Held, HostReport};
 
-use super::{
-    facts::{Facts, Occupant},
-    reconcile::OversubscriptionController,
-};
+use super::facts::{Facts, Occupant};
+use super::reconcile::OversubscriptionController;
 use crate::watches::is_slot;
 
 /// A host as it was read, with the objects of the slots on it.

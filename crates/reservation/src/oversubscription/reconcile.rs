@@ -1,7 +1,9 @@
 //! The controller: read, plan, apply (architecture section 3). What is reported are gauges; what an evicted slot says is
 //! written by the controller of slots, which hears of it from the object.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{
     Action, Asker, Brake, FirstSeen, Freezer, ObjectKey, Reconciler, Right, Store, Verb, Watches, Writer,
@@ -12,12 +14,10 @@ use berth_scheduler::{BuiltIn, HostReport};
 use tokio::time::Instant;
 use tracing::debug;
 
-use super::{
-    evictions::Evictions,
-    metrics::OversubscriptionMetrics,
-    plan::{Plan, Settings, Step, plan},
-    watches,
-};
+use super::evictions::Evictions;
+use super::metrics::OversubscriptionMetrics;
+use super::plan::{Plan, Settings, Step, plan};
+use super::watches;
 use crate::error::Error;
 
 /// What the controller works with.

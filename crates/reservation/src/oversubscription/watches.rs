@@ -1,14 +1,13 @@
 //! Which hosts are requested when something changes: pure functions of the old object, the new object and the indexes.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use berth_cluster::{Change, ObjectKey, Store, Watches};
-use berth_core::{
-    ClusterName, Zone,
-    host::{Amounts, ConditionStatus, Host},
-    reservation,
-};
-use berth_crds::{Hypervisor, Reservation, conditions::READY, facts};
+use berth_core::host::{Amounts, ConditionStatus, Host};
+use berth_core::{ClusterName, Zone, reservation};
+use berth_crds::conditions::READY;
+use berth_crds::{Hypervisor, Reservation, facts};
 
 /// Declares what the controller watches.
 pub(super) fn declare(

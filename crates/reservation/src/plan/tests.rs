@@ -1,9 +1,6 @@
-use berth_core::{
-    Bytes, ClusterName, Cores, Resources,
-    host::ConditionStatus::{self, False, True},
-    slot::Slot,
-    testing,
-};
+use berth_core::host::ConditionStatus::{self, False, True};
+use berth_core::slot::Slot;
+use berth_core::{Bytes, ClusterName, Cores, Resources, testing};
 
 use super::*;
 

@@ -2,7 +2,8 @@
 //! host (document 21 sections 7 and 15 no. 2, 3, 5, 22 and 23). A function of facts; whether there is room on another
 //! host is asked when the plan is carried out.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use berth_core::{HostName, VmId};
 

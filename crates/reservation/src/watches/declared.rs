@@ -1,10 +1,8 @@
 //! Which slots are requested by which changes.
 
-use berth_cluster::{
-    Requests,
-    indexes::{COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES},
-    testing::{applied, deleted, filled, opened, take_smallest, watches},
-};
+use berth_cluster::Requests;
+use berth_cluster::indexes::{COMMITMENT_INDEXES, HYPERVISOR_INDEXES, RESERVATION_INDEXES};
+use berth_cluster::testing::{applied, deleted, filled, opened, take_smallest, watches};
 use berth_core::ClusterName;
 use berth_crds::testing::{self, at_version, flavor_groups, hypervisor};
 

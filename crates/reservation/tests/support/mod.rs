@@ -1,7 +1,8 @@
 //! The controller of slots in a small world: one process that looks at what was woken, one key after the other.
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{
     Action, Class, Classified, ClusterMetrics, Events, FlavorGroupsCache, ObjectKey, Reconciler as _, Routes,
@@ -10,11 +11,9 @@ use berth_core::ClusterName;
 use berth_crds::{Condition, Hypervisor, Reservation, conditions};
 use berth_reservation::{Context, Delays, Error, ReservationController, ReservationMetrics, Settings};
 use berth_scheduler::{BuiltIn, NoDomainNames, PipelineChoice};
-use berth_telemetry::{
-    clock::{Clock, TokioClock},
-    ids::FreshIds,
-    metrics::Metrics,
-};
+use berth_telemetry::clock::{Clock, TokioClock};
+use berth_telemetry::ids::FreshIds;
+use berth_telemetry::metrics::Metrics;
 use berth_testkit::{Server, World, next, path_of, seeds};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

@@ -2,13 +2,9 @@
 //! view of this process remembers what it decided (U1), pins and judges. There is no waiting list: slots without a host
 //! are tried again by their own back-off.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use axum::body::Bytes;
 use berth_core::{HostName, Resources, SlotKey};
@@ -17,19 +13,15 @@ use berth_scheduler::{
     WholeRequest,
 };
 use berth_telemetry::config::Token;
-use reqwest::{
-    Client, Response, StatusCode,
-    header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue},
-    redirect::Policy,
-};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response, StatusCode};
 use tokio::time::{Instant, timeout_at};
 use tracing::{debug, error, info};
 
 use super::failure::Failure;
-use crate::{
-    web,
-    wire::{self, Ids},
-};
+use crate::web;
+use crate::wire::{self, Ids};
 
 /// A scheduler behind HTTP.
 #[derive(Debug)]

@@ -4,9 +4,13 @@ mod answers;
 mod slots;
 mod token;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
-use berth_core::{Bytes, ClusterName, Cores, HostName, Resources, SlotKey, flavor::Flavor, host::Host};
+use berth_core::flavor::Flavor;
+use berth_core::host::Host;
+use berth_core::{Bytes, ClusterName, Cores, HostName, Resources, SlotKey};
 use berth_scheduler::{BuiltIn, Options, Rank, Request, Scheduler, SchedulerError, Settings, SlotRequest};
 
 use super::External;

@@ -1,7 +1,8 @@
 //! A decision in words (document 60 sections 3.9 and 14 B20). Which hosts each filter removed and what the weighers gave
 //! is in the answer only if it was asked for; without it there are the numbers of hosts.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use berth_core::HostName;
 use berth_scheduler::{Answer, Contribution, Explanation, HostExplanation, Outcome};

@@ -1,19 +1,20 @@
 //! Writes Histories, and events instead of them where the kind is not installed. It decides how long is tried and what is
 //! dropped: a queue of its own, one decision at a time, deadlines, and losses that are counted.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{
     Event, EventKind, Events, FirstSeen, ObjectKey, Right, RouteError, Routes, Store, Verb, WriteError, Writer,
     Written, chain,
 };
 use berth_core::ClusterName;
-use berth_crds::{History, Reservation, conditions::history as texts, names};
+use berth_crds::conditions::history as texts;
+use berth_crds::{History, Reservation, names};
 use berth_scheduler::{Booking, Request};
-use berth_telemetry::{
-    clock::Clock,
-    metrics::{Kind, Metric, Metrics, MetricsError},
-};
+use berth_telemetry::clock::Clock;
+use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 use kube::Resource;
 use prometheus::IntCounterVec;
 use tokio::time::Instant;
@@ -21,10 +22,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
 use super::{Decided, Verdict, decided, new, next};
-use crate::{
-    Outcome,
-    lane::{self, Lane},
-};
+use crate::Outcome;
+use crate::lane::{self, Lane};
 
 /// Decisions that may wait to be written.
 const QUEUE: usize = 1024;

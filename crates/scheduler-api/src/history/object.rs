@@ -1,11 +1,8 @@
 //! The History object after a decision (document 60 section 3.9): a function of the object before it.
 
-use berth_crds::{
-    History, HistorySpec, HistoryStatus, ObjectReference,
-    conditions::{Status, history as texts, ready_condition, set_condition, whole_seconds},
-    history::{CurrentDecision, FormerDecision},
-    labels,
-};
+use berth_crds::conditions::{Status, history as texts, ready_condition, set_condition, whole_seconds};
+use berth_crds::history::{CurrentDecision, FormerDecision};
+use berth_crds::{History, HistorySpec, HistoryStatus, ObjectReference, labels};
 use jiff::Timestamp;
 
 use super::{Decided, Verdict};

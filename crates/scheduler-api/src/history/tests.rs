@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use berth_core::{HostName, flavor::Flavor, testing::at};
+use berth_core::HostName;
+use berth_core::flavor::Flavor;
+use berth_core::testing::at;
 use berth_crds::{History, conditions};
 use berth_scheduler::{
     Answer, Contribution, Decision, Explanation, FilterName, HostExplanation, Outcome as Fate, Request, SchedulerError,

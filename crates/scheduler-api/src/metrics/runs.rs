@@ -1,17 +1,13 @@
 //! What is counted about one run: its hosts, its time, its steps (document 60 section 11).
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    sync::Arc,
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_core::HostName;
 use berth_scheduler::{Answer, BuiltIn, Scheduler as _, StepEvent, StepTrace};
-use berth_telemetry::{
-    declare_metrics,
-    metrics::{Kind, Metric, Metrics, MetricsError},
-};
+use berth_telemetry::declare_metrics;
+use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 use parking_lot::Mutex;
 use prometheus::{HistogramVec, IntCounterVec};
 

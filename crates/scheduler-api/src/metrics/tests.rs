@@ -1,12 +1,16 @@
 //! Tests of what is counted about runs, with the numbers of document 60 section 11.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
-use berth_core::{Bytes, Cores, HostName, Resources, host::Host};
+use berth_core::host::Host;
+use berth_core::{Bytes, Cores, HostName, Resources};
 use berth_scheduler::{Answer, BuiltIn, Decision, Settings, Shortage, StepEvent, StepTrace};
 use berth_telemetry::metrics::Metrics;
 
-use super::{ApiMetrics, runs::exponential};
+use super::ApiMetrics;
+use super::runs::exponential;
 
 fn known(scheduler: &BuiltIn, name: &str) {
     let size = Resources::new(Bytes::new(1 << 40), Cores::new(64));

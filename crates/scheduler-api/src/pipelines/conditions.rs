@@ -1,11 +1,10 @@
 //! What the conditions of a Pipeline say (document 60 section 3.3): a function of what was found.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::collections::BTreeMap;
+use std::fmt::Write;
 
-use berth_crds::{
-    Condition, PipelineStatus,
-    conditions::{Status, condition, pipeline as texts, set_condition_by_reason},
-};
+use berth_crds::conditions::{Status, condition, pipeline as texts, set_condition_by_reason};
+use berth_crds::{Condition, PipelineStatus};
 use jiff::Timestamp;
 
 use super::Report;

@@ -4,10 +4,8 @@
 use std::collections::BTreeMap;
 
 use berth_cluster::Malformed;
-use berth_crds::{
-    labels,
-    pipeline::{self, PipelineType},
-};
+use berth_crds::labels;
+use berth_crds::pipeline::{self, PipelineType};
 use berth_scheduler::{LoadFault, Pipeline};
 use kube::ResourceExt;
 use serde_json::Value;

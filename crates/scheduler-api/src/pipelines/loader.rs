@@ -1,16 +1,15 @@
 //! Keeps the scheduler's pipelines as the Pipeline objects say, on every replica and with every change at once. A run in
 //! progress is not disturbed. The conditions are written by the leader, see `controller`.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use berth_cluster::Store;
 use berth_core::ClusterName;
 use berth_crds::{Pipeline, labels};
 use berth_scheduler::BuiltIn;
-use berth_telemetry::{
-    config,
-    metrics::{Kind, Metric, Metrics, MetricsError},
-};
+use berth_telemetry::config;
+use berth_telemetry::metrics::{Kind, Metric, Metrics, MetricsError};
 use parking_lot::Mutex;
 use tracing::{info, warn};
 

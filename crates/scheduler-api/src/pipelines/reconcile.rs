@@ -6,7 +6,8 @@ use std::sync::Arc;
 use berth_cluster::{Action, Change, Malformed, ObjectKey, Reconciler, Right, Verb, Watches, WriteError, Writer};
 use berth_core::ClusterName;
 use berth_crds::{Pipeline, PipelineStatus};
-use berth_telemetry::{clock::Clock, config};
+use berth_telemetry::clock::Clock;
+use berth_telemetry::config;
 use serde_json::Value;
 
 use super::{Object, judge, status};

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use berth_cluster::{Malformed, ObjectKey, testing};
-use berth_core::{ClusterName, testing::at};
+use berth_core::ClusterName;
+use berth_core::testing::at;
 use berth_crds::{Pipeline, PipelineStatus};
 use berth_scheduler::{BuiltIn, Pipelines, Settings};
-use berth_telemetry::{config::Pipelines as Mode, metrics::Metrics};
+use berth_telemetry::config::Pipelines as Mode;
+use berth_telemetry::metrics::Metrics;
 use serde_json::{Value, json};
 
 use super::{InUse, Object, PipelineLoader, Report, convert, in_use, judge, status};

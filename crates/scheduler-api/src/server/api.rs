@@ -2,8 +2,10 @@
 
 use berth_telemetry::config::Token;
 
-use super::{ApiLimits, Forwarder, Surroundings, gate::Gate};
-use crate::{Backend, metrics::ApiMetrics};
+use super::gate::Gate;
+use super::{ApiLimits, Forwarder, Surroundings};
+use crate::Backend;
+use crate::metrics::ApiMetrics;
 
 /// The endpoint of one process.
 pub struct Api<B> {

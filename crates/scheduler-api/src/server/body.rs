@@ -1,14 +1,15 @@
 //! The body of a request. It decides when a body is too large or too slow, and holds no more of it than there is room
 //! for; what is in it is read by `wire`.
 
-use axum::{
-    body::{Body, Bytes},
-    http::{HeaderMap, header::CONTENT_LENGTH},
-};
+use axum::body::{Body, Bytes};
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_LENGTH;
 use futures::StreamExt as _;
 use tokio::time::timeout;
 
-use super::{ApiLimits, gate::Pass, refusal::Refusal};
+use super::ApiLimits;
+use super::gate::Pass;
+use super::refusal::Refusal;
 
 /// So many bytes are prepared for at most before they are there.
 const FIRST: usize = 1 << 20;

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use axum::{
-    body::Bytes,
-    http::{HeaderMap, HeaderName},
-    response::Response,
-};
+use axum::body::Bytes;
+use axum::http::{HeaderMap, HeaderName};
+use axum::response::Response;
 use futures::future::BoxFuture;
 
 /// On requests that another replica has forwarded: they are not forwarded again.

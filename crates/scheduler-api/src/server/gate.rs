@@ -3,12 +3,11 @@
 
 use std::time::Duration;
 
-use tokio::{
-    sync::{Semaphore, SemaphorePermit},
-    time::timeout,
-};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
 
-use super::{ApiLimits, refusal::Refusal};
+use super::ApiLimits;
+use super::refusal::Refusal;
 
 #[derive(Debug)]
 pub(super) struct Gate {

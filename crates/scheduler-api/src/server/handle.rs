@@ -1,21 +1,20 @@
 //! The way of one request: in which order it is checked (document 60 section 2.5, U6, U24), who decides on it (U2), and
 //! how long that may take.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
-use axum::{
-    body::{Body, Bytes},
-    extract::{Request, State},
-    http::{HeaderMap, Method, StatusCode},
-    response::Response,
-};
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::response::Response;
 use tokio::time::{Instant, timeout_at};
 
-use super::{DEADLINE_MS, FORWARDED, api::Api, body, refusal::Refusal, run, showing};
-use crate::{
-    Backend, Role,
-    wire::{self, Incoming},
-};
+use super::api::Api;
+use super::refusal::Refusal;
+use super::{DEADLINE_MS, FORWARDED, body, run, showing};
+use crate::wire::{self, Incoming};
+use crate::{Backend, Role};
 
 /// From this size on a body is read beside the runtime: 32 MiB take a tenth of a second, in which nothing else of this
 /// process, the renewal of its lease included, should have to wait.

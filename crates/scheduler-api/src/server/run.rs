@@ -3,18 +3,17 @@
 
 use std::sync::Arc;
 
-use axum::{
-    body::Body,
-    http::{HeaderValue, StatusCode, header::CONTENT_TYPE},
-    response::Response,
-};
+use axum::body::Body;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
 use berth_scheduler::{Answer, Call, Candidates, Intent, Request, SchedulerError, Stopwatch as _};
 
-use super::{api::Api, refusal::Refusal, surroundings::Watch};
-use crate::{
-    Backend, Outcome,
-    wire::{self, Incoming, one_line},
-};
+use super::api::Api;
+use super::refusal::Refusal;
+use super::surroundings::Watch;
+use crate::wire::{self, Incoming, one_line};
+use crate::{Backend, Outcome};
 
 /// Characters of a caller's text in a line of the log.
 const SHOWN: usize = 120;

@@ -1,11 +1,9 @@
 //! Time and chance, which the scheduler itself does not have. Tests put their own in place.
 
-use std::{
-    fmt,
-    hash::{BuildHasher as _, Hasher as _, RandomState},
-    sync::Arc,
-    time::Duration,
-};
+use std::fmt;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_scheduler::Stopwatch;
 use tokio::time::Instant;

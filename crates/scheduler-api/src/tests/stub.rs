@@ -1,14 +1,13 @@
 //! A server for tests that answers badly on purpose: slowly, nonsense, not at all, without end. One request per
 //! connection.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
-};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
 
 /// What a request is answered.
 #[derive(Clone, Debug)]

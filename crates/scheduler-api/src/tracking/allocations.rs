@@ -1,7 +1,8 @@
 //! The VMs that a slot expects, with one more or one less (document 60 section 10.4): functions of the object.
 
 use berth_core::{Resources, VmId};
-use berth_crds::{Allocation, Reservation, conditions::whole_seconds, facts};
+use berth_crds::conditions::whole_seconds;
+use berth_crds::{Allocation, Reservation, facts};
 use jiff::Timestamp;
 
 /// What is to be done with a slot.

@@ -1,7 +1,9 @@
 //! Writes VMs into the slots that were booked for them (document 60 section 10.4). It decides how often and how long is
 //! tried; what cannot be written is given back to the scheduler, so that the VM counts beside the slot.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{Guard, ObjectKey, Right, Verb, WriteError, Writer, Written, chain};
 use berth_core::{SlotKey, VmId};

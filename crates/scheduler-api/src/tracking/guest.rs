@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use berth_cluster::{FlavorGroupsCache, Store, indexes::COMMITMENT_BY_PROJECT};
-use berth_core::{
-    Quantity,
-    commitment::{ResourceType, Spec, State},
-    flavor::FlavorGroups,
-};
+use berth_cluster::indexes::COMMITMENT_BY_PROJECT;
+use berth_cluster::{FlavorGroupsCache, Store};
+use berth_core::Quantity;
+use berth_core::commitment::{ResourceType, Spec, State};
+use berth_core::flavor::FlavorGroups;
 use berth_crds::{CommittedResource, facts, resources};
 use berth_scheduler::{Commitments, Guest, Request};
 use berth_telemetry::clock::Clock;

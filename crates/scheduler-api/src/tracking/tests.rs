@@ -1,15 +1,11 @@
 //! Who may use a slot, and how slots change (document 60 sections 10.1, 10.4 and 10.5; document 21 section 8).
 
-use berth_core::{
-    Bytes, Resources,
-    flavor::{Flavor, FlavorGroups},
-    testing::{at, gib},
-};
-use berth_crds::{
-    CommitmentState, CommittedResource, Time,
-    committed_resource::ResourceType,
-    testing::{FLAVOR, GROUP, ZONE, commitment, slot},
-};
+use berth_core::flavor::{Flavor, FlavorGroups};
+use berth_core::testing::{at, gib};
+use berth_core::{Bytes, Resources};
+use berth_crds::committed_resource::ResourceType;
+use berth_crds::testing::{FLAVOR, GROUP, ZONE, commitment, slot};
+use berth_crds::{CommitmentState, CommittedResource, Time};
 use berth_scheduler::{Commitments, Guest, Request};
 use serde_json::json;
 

@@ -6,7 +6,8 @@ use berth_scheduler::{Answer, Explanation, HostExplanation, Outcome};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{fill::members, incoming::read};
+use super::fill::members;
+use super::incoming::read;
 
 /// The body of an answer with 200, newline included. Only with `explain` it has more than Nova takes.
 pub fn encode_answer(answer: &Answer, explain: bool) -> Vec<u8> {

@@ -2,12 +2,11 @@
 //! section 2.1 asks, and `null` leaves what is there. One pass; the path to a wrong member is put together only when
 //! there is one.
 
-use std::{cell::RefCell, fmt};
+use std::cell::RefCell;
+use std::fmt;
 
-use serde::{
-    Deserializer,
-    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
-};
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::malformed::one_line;
 

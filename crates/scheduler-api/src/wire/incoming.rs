@@ -7,12 +7,10 @@ use berth_core::{HostName, flavor};
 use berth_scheduler::{Candidates, Destination, Hints, InstanceGroup, Options, Request, ReservationType};
 use serde::de::DeserializeSeed as _;
 
-use super::{
-    Malformed,
-    fill::{Fill, Reading, Trail},
-    malformed::one_line,
-    members::{self, Body, Listed, Weight},
-};
+use super::Malformed;
+use super::fill::{Fill, Reading, Trail};
+use super::malformed::one_line;
+use super::members::{self, Body, Listed, Weight};
 
 /// Characters of the text about a body that is no JSON.
 const SHOWN: usize = 300;

@@ -6,10 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use berth_core::HostName;
 use serde_json::Value;
 
-use super::{
-    fill::{Fill, members},
-    values::{Maybe, Wrapped},
-};
+use super::fill::{Fill, members};
+use super::values::{Maybe, Wrapped};
 
 #[derive(Debug, Default)]
 pub(super) struct Body {

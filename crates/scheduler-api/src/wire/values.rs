@@ -1,19 +1,15 @@
 //! How each kind of value is read: numbers, texts, lists, maps, wrapped objects. The objects of the API are in
 //! `members`.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    hash::BuildHasher,
-};
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher;
 
 use berth_core::HostName;
 use serde::de::{MapAccess, SeqAccess};
 use serde_json::{Map, Number, Value};
 
-use super::{
-    fill::{Among, Fill, Reading, Trail, skip_list, skip_object},
-    malformed::one_line,
-};
+use super::fill::{Among, Fill, Reading, Trail, skip_list, skip_object};
+use super::malformed::one_line;
 
 /// Entries of one list or map. Ten times the hosts of the largest region that we measure; without a bound a body of
 /// the permitted size could ask for many times its own memory.

@@ -4,10 +4,8 @@ use berth_core::host::Host;
 use berth_scheduler::{Candidates, Request, ReservationType, Scheduler};
 use proptest::prelude::*;
 
-use crate::{
-    cloud::{flavor, gib, host, in_force, probe, wanted},
-    fixture::{Fixture, InProcess, OverHttp},
-};
+use crate::cloud::{flavor, gib, host, in_force, probe, wanted};
+use crate::fixture::{Fixture, InProcess, OverHttp};
 
 const NAMES: [&str; 5] = ["h0", "h1", "h2", "h3", "h4"];
 

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use berth_core::flavor::Flavor;
+use berth_core::reservation::{Reservation, ReservationKind};
 pub use berth_core::testing::host;
-use berth_core::{
-    Bytes, ClusterName, Cores, Resources, SlotKey,
-    flavor::Flavor,
-    reservation::{Reservation, ReservationKind},
-};
+use berth_core::{Bytes, ClusterName, Cores, Resources, SlotKey};
 use berth_scheduler::{Hints, Intent, Options, Rank, Request, SlotRequest};
 
 pub const PIPELINE: &str = "kvm-general-purpose-load-balancing";

@@ -1,8 +1,12 @@
 //! The schedulers that the contract holds for, and what differs between them by decision.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
 
-use berth_core::{HostName, SlotKey, host::Host, reservation::Reservation};
+use berth_core::host::Host;
+use berth_core::reservation::Reservation;
+use berth_core::{HostName, SlotKey};
 use berth_scheduler::{BuiltIn, Placed, Scheduler, Settings, SlotRequest, TieBreak};
 use berth_scheduler_api::{Chosen, External, Role};
 

@@ -1,12 +1,11 @@
 //! Hosts for slots.
 
-use berth_core::{HostName, host::Host};
+use berth_core::HostName;
+use berth_core::host::Host;
 use berth_scheduler::{Placed, Placement, Scheduler, SchedulerError, SlotRequest, WholeRequest};
 
-use crate::{
-    cloud::{flavor, gib, host, in_force, wanted, written},
-    fixture::Fixture,
-};
+use crate::cloud::{flavor, gib, host, in_force, wanted, written};
+use crate::fixture::Fixture;
 
 #[expect(clippy::unnecessary_wraps, reason = "compared with what may be nothing")]
 fn on(name: &str) -> Option<HostName> {

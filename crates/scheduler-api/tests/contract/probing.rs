@@ -3,10 +3,8 @@
 use berth_core::HostName;
 use berth_scheduler::{Candidates, Hints, Intent, Options, Request, ReservationType, Scheduler, SchedulerError};
 
-use crate::{
-    cloud::{flavor, gib, host, in_force, probe, wanted},
-    fixture::Fixture,
-};
+use crate::cloud::{flavor, gib, host, in_force, probe, wanted};
+use crate::fixture::Fixture;
 
 fn names(names: &[&str]) -> Vec<HostName> {
     names.iter().map(|name| (*name).into()).collect()

@@ -2,10 +2,8 @@
 
 use berth_scheduler::{Pin, Scheduler, SchedulerError, SlotRequest, Verdict};
 
-use crate::{
-    cloud::{gib, host, wanted, written},
-    fixture::Fixture,
-};
+use crate::cloud::{gib, host, wanted, written};
+use crate::fixture::Fixture;
 
 pub async fn what_was_placed_is_no_intruder<F: Fixture>() {
     let fixture = F::with(&[host("a", gib(4, 32))]).await;

@@ -1,25 +1,17 @@
 //! A scheduler behind HTTP: our own server on a socket, over a view that is fed like that of the client.
 
-use std::{
-    collections::BTreeMap,
-    net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use berth_scheduler::{BuiltIn, Request};
-use berth_scheduler_api::{
-    Backend, Forward, GuestLookup, Outcome, Role,
-    metrics::ApiMetrics,
-    server::{Api, ApiLimits, PATH, Surroundings, router},
-};
-use berth_telemetry::{
-    config::{Token, decode},
-    metrics::Metrics,
-};
+use berth_scheduler_api::metrics::ApiMetrics;
+use berth_scheduler_api::server::{Api, ApiLimits, PATH, Surroundings, router};
+use berth_scheduler_api::{Backend, Forward, GuestLookup, Outcome, Role};
+use berth_telemetry::config::{Token, decode};
+use berth_telemetry::metrics::Metrics;
 use serde_json::json;
 use tokio::net::TcpListener;
 

@@ -1,13 +1,13 @@
 //! A double of an API server, followed by stores on tokio's paused clock.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{Cluster, ClusterMetrics, Events, Kind, Store, feed_optional};
 use berth_core::ClusterName;
-use berth_telemetry::{
-    clock::{Clock, TokioClock},
-    metrics::Metrics,
-};
+use berth_telemetry::clock::{Clock, TokioClock};
+use berth_telemetry::metrics::Metrics;
 use berth_testkit::Server;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;

@@ -1,16 +1,20 @@
 //! Answers to requests from outside (document 60 sections 2.5, 10.3 and 14.1): the run, which of its hosts are answered
 //! in which order, and the claim that keeps the first one. The run is the engine's, the slot is chosen in `booking`.
 
-use std::{borrow::Cow, time::Duration};
+use std::borrow::Cow;
+use std::time::Duration;
 
 use berth_capacity_view::{Claim, Overlay};
 use berth_core::HostName;
 use fastrand::Rng;
 
-use super::{AnswerSettings, inner::Inner};
+use super::AnswerSettings;
+use super::inner::Inner;
+use crate::engine::Scope;
+use crate::order::hash;
 use crate::{
     Answer, Booking, Call, Candidates, Decision, Explanation, Intent, Options, Request, SchedulerError, booking,
-    coverage, engine::Scope, order::hash,
+    coverage,
 };
 
 impl Inner {

@@ -4,7 +4,8 @@
 use berth_capacity_view::{Assumed, HostState};
 use berth_core::{HostName, SlotKey, VmId};
 
-use super::{BuiltIn, inner::Inner};
+use super::BuiltIn;
+use super::inner::Inner;
 use crate::{SchedulerError, SlotRequest};
 
 impl BuiltIn {

@@ -4,15 +4,16 @@
 use std::cmp::Reverse;
 
 use berth_capacity_view::{HostState, View};
-use berth_core::{
-    HostName, ProjectId, Resources,
-    block::{self, Block},
-    host::{Amounts, Host},
-    reservation::Reservation,
-};
+use berth_core::block::{self, Block};
+use berth_core::host::{Amounts, Host};
+use berth_core::reservation::Reservation;
+use berth_core::{HostName, ProjectId, Resources};
 
 use super::{BuiltIn, Inner};
-use crate::{FilterName, Hindrance, Request, SchedulerError, field::Scope, row::tenants, service::hindrances};
+use crate::field::Scope;
+use crate::row::tenants;
+use crate::service::hindrances;
+use crate::{FilterName, Hindrance, Request, SchedulerError};
 
 /// A host with everything that takes room on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,10 +94,8 @@ mod tests {
     use berth_core::host::ConditionStatus;
 
     use super::*;
-    use crate::{
-        Intent, Settings,
-        tests::{gib, host, key, request, slot, with_intent},
-    };
+    use crate::tests::{gib, host, key, request, slot, with_intent};
+    use crate::{Intent, Settings};
 
     fn scheduler(host: Host, slots: &[Reservation]) -> BuiltIn {
         let scheduler = BuiltIn::new(Settings::default(), Box::new(|_| {}));

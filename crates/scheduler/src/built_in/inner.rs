@@ -1,21 +1,18 @@
 //! What the lock protects, and the events that change it. Placing is in `placing`, answering requests from
 //! outside in `answering`, giving out freed room in `serving`.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use berth_capacity_view::Overlay;
-use berth_core::{HostName, SlotKey, host::Host, reservation::Reservation};
+use berth_core::host::Host;
+use berth_core::reservation::Reservation;
+use berth_core::{HostName, SlotKey};
 
 use super::settings::Settings;
-use crate::{
-    Decision, Explanation, Rank, Request, SchedulerError, Shortage, SlotRequest, Stopwatch,
-    engine::{self, Scope},
-    explain,
-    fleet::Fleet,
-};
+use crate::engine::{self, Scope};
+use crate::fleet::Fleet;
+use crate::{Decision, Explanation, Rank, Request, SchedulerError, Shortage, SlotRequest, Stopwatch, explain};
 
 #[derive(Debug)]
 pub(super) struct Inner {

@@ -5,7 +5,8 @@ use berth_capacity_view::{Assumed, Entries, HostState, Overlay};
 use berth_core::{HostName, VmId};
 
 use super::inner::Inner;
-use crate::{Pin, Placed, Placement, Request, SchedulerError, Shortage, SlotRequest, WholeRequest, engine::Scope};
+use crate::engine::Scope;
+use crate::{Pin, Placed, Placement, Request, SchedulerError, Shortage, SlotRequest, WholeRequest};
 
 /// What looking for a host gives.
 enum Found {

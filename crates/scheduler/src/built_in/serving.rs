@@ -1,12 +1,14 @@
 //! Giving out freed room to the waiting list, oldest commitment first (U43). Only the hosts that gained something are
 //! tried: nothing fitted on the others at the last try, and they have no more room since.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use berth_capacity_view::{Assumed, HostId};
 
 use super::inner::Inner;
-use crate::{Request, SlotRequest, engine::Scope};
+use crate::engine::Scope;
+use crate::{Request, SlotRequest};
 
 impl Inner {
     /// Serves the list with what these hosts have gained. The slots that get a host hold an entry and are enqueued; the

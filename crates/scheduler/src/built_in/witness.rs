@@ -1,7 +1,8 @@
 //! For tests: whoever wants to judge answers is told of each before anybody else can ask. What was given out is in the
 //! view; that a plan releases something before is in its request. It changes nothing.
 
-use std::{fmt, sync::OnceLock};
+use std::fmt;
+use std::sync::OnceLock;
 
 use berth_capacity_view::View;
 

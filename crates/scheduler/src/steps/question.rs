@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use berth_capacity_view::Question;
 use berth_core::{GroupName, ProjectId};
 
-use crate::{Intent, ReservationType, run::Run};
+use crate::run::Run;
+use crate::{Intent, ReservationType};
 
 /// The hint that names the flavor group of the request.
 pub(crate) const RESOURCE_GROUP: &str = "_cortex_resource_group";

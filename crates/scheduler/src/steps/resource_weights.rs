@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use berth_capacity_view::HostId;
 
-use crate::{steps::StepFault, survivors::Survivors};
+use crate::steps::StepFault;
+use crate::survivors::Survivors;
 
 /// How much each resource counts; `None` for a resource that does not count.
 #[derive(Clone, Copy, Debug, Default)]

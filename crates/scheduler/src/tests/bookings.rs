@@ -1,6 +1,7 @@
 //! VMs that are booked into slots of their project (document 60 sections 10.3 to 10.5 with B13, B16, B17, B25 and B26).
 
-use super::{answers::call, *};
+use super::answers::call;
+use super::*;
 use crate::{Answer, AnswerSettings, Booking, Call, Commitments, Guest, Options, Scheduler};
 
 /// A VM of project p1 and group g1.

@@ -2,7 +2,9 @@
 
 use berth_capacity_view::{HostSet, Question};
 use berth_core::host::Aggregate;
-use proptest::{collection::vec, prelude::*, sample::subsequence};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::subsequence;
 
 use super::*;
 use crate::{Candidates, Destination, InstanceGroup};

@@ -1,6 +1,7 @@
 //! What commitments do for the VMs of their project (document 60 sections 10.1, 10.2 and 10.5 with B17 and B23).
 
-use super::{answers::call, *};
+use super::answers::call;
+use super::*;
 use crate::{Call, Candidates, Commitments, Coverage, Guest, Options};
 
 /// A VM of 16 GiB of project p1 and group g1.

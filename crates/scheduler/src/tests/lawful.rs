@@ -1,10 +1,12 @@
 //! While only we place, the laws never find a host over-booked: neither as it is after any event, nor as it would be if
 //! everything that was answered came true at once. The laws work out room on their own (U55).
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_laws::{Key, Law, Outside, Snapshot, always};
-use proptest::{collection::vec, prelude::*};
+use proptest::collection::vec;
+use proptest::prelude::*;
 use serde_json::{Value, from_value, json};
 
 use super::*;

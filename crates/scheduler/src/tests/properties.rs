@@ -1,7 +1,8 @@
 //! Choices are legal and the best there is, refusals mean that nothing was eligible, and nothing is booked twice,
 //! over random clouds and random orders of events.
 
-use proptest::{collection::vec, prelude::*};
+use proptest::collection::vec;
+use proptest::prelude::*;
 
 use super::*;
 use crate::{Outcome, Placed, Placement, Scheduler};

@@ -1,14 +1,11 @@
 //! Document 60 sections 2.3, 2.5, 3.4, 3.5 and 3.10: the engine with steps made for the test.
 
 use super::*;
-use crate::{
-    Candidates, FilterName, Options, Outcome, explain,
-    field::Field,
-    run::Run,
-    shipped,
-    steps::{Effect, Filter, Scores, StepFault, Weigher},
-    survivors::Survivors,
-};
+use crate::field::Field;
+use crate::run::Run;
+use crate::steps::{Effect, Filter, Scores, StepFault, Weigher};
+use crate::survivors::Survivors;
+use crate::{Candidates, FilterName, Options, Outcome, explain, shipped};
 
 /// Keeps the named hosts, or fails.
 #[derive(Debug)]

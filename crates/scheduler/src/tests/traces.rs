@@ -1,8 +1,10 @@
 //! What a run with a stopwatch tells about its steps (document 60 section 11 with B27).
 
-use std::{cell::Cell, time::Duration};
+use std::cell::Cell;
+use std::time::Duration;
 
-use super::{running::*, *};
+use super::running::*;
+use super::*;
 use crate::{StepTrace, Stopwatch};
 
 /// One more millisecond whenever somebody looks.

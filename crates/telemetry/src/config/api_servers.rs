@@ -1,10 +1,8 @@
 //! `apiservers`: which cluster serves which kind (document 11 section 9.2). It decides what a usable assignment is
 //! (section 14 no. 14 and 15); reading and writing the objects is the business of the cluster crate.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use super::section::Section;
 

@@ -1,11 +1,10 @@
 //! `auth`: who may call the HTTP APIs.
 
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
+use std::time::Duration;
 
-use super::{
-    section::{Section, Zero, seconds},
-    settings::settings,
-};
+use super::section::{Section, Zero, seconds};
+use super::settings::settings;
 
 /// How callers prove who they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use super::{
-    section::{Section, Zero, seconds},
-    settings::settings,
-};
+use super::section::{Section, Zero, seconds};
+use super::settings::settings;
 
 settings! {
     /// Settings of the checks, all on the top level.

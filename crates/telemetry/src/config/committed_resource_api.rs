@@ -1,12 +1,11 @@
 //! `committedResourceAPI`: the LIQUID API.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
-use super::{
-    flavor_group_resources::FlavorGroups,
-    section::{Section, Zero, seconds},
-    settings::settings,
-};
+use super::flavor_group_resources::FlavorGroups;
+use super::section::{Section, Zero, seconds};
+use super::settings::settings;
 
 settings! {
     /// Settings of the LIQUID API.

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use super::{
-    duration,
-    section::{Section, Zero, seconds},
-    settings::settings,
-};
+use super::duration;
+use super::section::{Section, Zero, seconds};
+use super::settings::settings;
 
 settings! {
     /// Settings of the controller of commitments.

@@ -1,8 +1,11 @@
 //! Keys that several components share (document 11 section 5.1): names, labels, credentials, the scheduler's address.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
+use std::fmt;
 
-use super::{section::Section, settings::settings, value};
+use super::section::Section;
+use super::settings::settings;
+use super::value;
 
 const FOREIGN: &str = "Read by other programs; no effect here.";
 

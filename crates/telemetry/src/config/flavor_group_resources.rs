@@ -1,9 +1,11 @@
 //! `flavorGroupResourceConfig`: what each flavor group offers to Limes (document 11 section 5.5.1), at its place under
 //! `committedResourceAPI` and at the old one on the top level (decision U29).
 
-use std::{collections::BTreeMap, num::NonZeroU32};
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
-use super::{section::Section, settings::settings};
+use super::section::Section;
+use super::settings::settings;
 
 const KEY: &str = "flavorGroupResourceConfig";
 const PLACEHOLDER: &str = "<group>";

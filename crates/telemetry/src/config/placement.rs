@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use super::{auth::AuthMode, settings::settings};
+use super::auth::AuthMode;
+use super::settings::settings;
 
 const STRATEGIES: [(&str, bool); 2] = [("depth-first", false), ("breadth-first", true)];
 

@@ -1,11 +1,10 @@
 //! The quota controller (document 11 section 5.8).
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
-use super::{
-    section::{Section, Zero, seconds},
-    settings::settings,
-};
+use super::section::{Section, Zero, seconds};
+use super::settings::settings;
 
 /// The states of a commitment (document 10).
 const STATES: [&str; 6] = ["planned", "pending", "guaranteed", "confirmed", "superseded", "expired"];

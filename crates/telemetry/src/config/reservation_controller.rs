@@ -1,14 +1,13 @@
 //! `committedResourceReservationController`: placing slots on hosts, watching allocations, oversubscription (document
 //! 11 section 5.2).
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
-use super::{
-    common::{SchedulerUrl, SecretRef},
-    section::{Section, Zero, seconds},
-    settings::settings,
-    token::Token,
-};
+use super::common::{SchedulerUrl, SecretRef};
+use super::section::{Section, Zero, seconds};
+use super::settings::settings;
+use super::token::Token;
 
 settings! {
     /// Settings of the reservation and oversubscription controllers.

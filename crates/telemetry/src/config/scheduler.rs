@@ -3,11 +3,9 @@
 
 use std::time::Duration;
 
-use super::{
-    section::{Section, Zero, seconds},
-    settings::settings,
-    token::Token,
-};
+use super::section::{Section, Zero, seconds};
+use super::settings::settings;
+use super::token::Token;
 
 const MIB_32: u32 = 32 * 1024 * 1024;
 

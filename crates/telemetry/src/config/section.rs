@@ -3,23 +3,18 @@
 //! what is in effect; what was never asked for is reported as unknown. Which keys there are is decided by the files of the
 //! objects.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    mem,
-    ops::RangeInclusive,
-    path::PathBuf,
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::finding::{Finding, Findings, KeyDoc, Severity};
+use super::token::Token;
 pub(super) use super::value::Zero;
-use super::{
-    duration,
-    finding::{Finding, Findings, KeyDoc, Severity},
-    token::Token,
-    value,
-};
+use super::{duration, value};
 
 /// Stands for what is secret, also where a text is wanted, so that the whole is still a configuration.
 const MASK: &str = "********";

@@ -29,4 +29,5 @@ macro_rules! setting {
     ($s:ident, $meaning:expr, $method:ident, $($arg:tt)*) => { $s.$method($($arg)*, $meaning) };
 }
 
-pub(super) use {setting, settings};
+pub(super) use setting;
+pub(super) use settings;

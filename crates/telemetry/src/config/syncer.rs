@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use super::{
-    section::{Zero, seconds},
-    settings::settings,
-};
+use super::section::{Zero, seconds};
+use super::settings::settings;
 
 settings! {
     /// Settings of `commitments-sync-task`, all on the top level.

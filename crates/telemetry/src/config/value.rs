@@ -2,7 +2,9 @@
 //! list, and what to say about anything else: each function returns the value, or the rest of a sentence that begins
 //! with what was found.
 
-use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use serde_json::Value;
 use url::Url;

@@ -1,7 +1,10 @@
 //! The value of an expression. Texts of the format date-time are times, fields may be missing, and `||` and `&&` go over
 //! an error on one side when the other side decides.
 
-use std::{borrow::Cow, cmp::Ordering, collections::BTreeSet, fmt};
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::fmt;
 
 use jiff::Timestamp;
 use serde_json::Value;

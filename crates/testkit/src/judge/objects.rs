@@ -1,7 +1,8 @@
 //! Takes events of servers over into the snapshot of a judge, and knows which objects it could not read: an operator cannot
 //! read them either.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use berth_cluster::Kind;
 use berth_core::ClusterName;

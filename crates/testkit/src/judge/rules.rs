@@ -1,6 +1,7 @@
 //! What a judge goes by.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_laws::Frozen;
 use berth_telemetry::clock::{Clock, SystemClock};

@@ -1,21 +1,18 @@
 //! Everything that a judge remembers: the objects, who is excused for what, since when something is wrong, and what was
 //! broken.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation, labels, names};
-use berth_laws::{
-    Outside, Overdue, Touched, Violation, always_touched,
-    testing::{Disturbances, Moment, Promises, confirms, overpromised},
-};
+use berth_laws::testing::{Disturbances, Moment, Promises, confirms, overpromised};
+use berth_laws::{Outside, Overdue, Touched, Violation, always_touched};
 use berth_telemetry::clock::Clock;
 use tokio::time::Instant;
 
-use super::{
-    objects::{Objects, is},
-    rules::Rules,
-};
+use super::objects::{Objects, is};
+use super::rules::Rules;
 use crate::{Event, Happened};
 
 pub(super) struct State {

@@ -1,7 +1,8 @@
 use std::time::Duration;
 
 use berth_crds::{CommittedResource, Hypervisor, Knowledge, Reservation, labels, names};
-use berth_laws::{Key, testing::Promise};
+use berth_laws::Key;
+use berth_laws::testing::Promise;
 use berth_telemetry::clock::{Clock as _, SystemClock};
 use serde_json::json;
 use tokio::time::sleep;

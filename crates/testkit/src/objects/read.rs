@@ -1,11 +1,15 @@
 //! Lists, whole or page by page, of the newest state or of one that was.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::json;
 
 use super::{Object, Objects};
-use crate::{kinds::KindInfo, refusal::Refusal, request::Query, selector::Selector};
+use crate::kinds::KindInfo;
+use crate::refusal::Refusal;
+use crate::request::Query;
+use crate::selector::Selector;
 
 const EXPIRED: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new \
                        list without the continue parameter.";

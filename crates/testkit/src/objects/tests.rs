@@ -5,7 +5,8 @@ use berth_telemetry::clock::SystemClock;
 use kube::Resource;
 
 use super::*;
-use crate::{kinds, request::Query};
+use crate::kinds;
+use crate::request::Query;
 
 const A: (&str, &str) = ("", "commitment-uuid-1-0");
 

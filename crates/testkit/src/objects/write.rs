@@ -5,12 +5,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{Object, Objects};
-use crate::{
-    kinds::KindInfo,
-    meta, patch,
-    refusal::Refusal,
-    schema::{self, Path, Problem, Problems},
-};
+use crate::kinds::KindInfo;
+use crate::refusal::Refusal;
+use crate::schema::{self, Path, Problem, Problems};
+use crate::{meta, patch};
 
 /// Letters of made names, as the real server takes them.
 const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";

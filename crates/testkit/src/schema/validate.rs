@@ -3,10 +3,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{
-    Format, Node, Path, Problem, Problems, Type,
-    rules::{self, same_element},
-};
+use super::rules::{self, same_element};
+use super::{Format, Node, Path, Problem, Problems, Type};
 
 /// Everything that is wrong with an object, compared with what it was before, besides what is known already.
 pub(crate) fn check(root: &Node, object: &Value, old: Option<&Value>, mut problems: Problems) -> Problems {

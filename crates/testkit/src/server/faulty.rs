@@ -1,16 +1,16 @@
 //! How tests let things go wrong.
 
-use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use super::{Latency, Server};
-use crate::{
-    discovery::Denied,
-    faults::{Fault, Rule},
-    random::Random,
-    stop::Stop,
-    verb::Verb,
-    watch::End,
-};
+use crate::discovery::Denied;
+use crate::faults::{Fault, Rule};
+use crate::random::Random;
+use crate::stop::Stop;
+use crate::verb::Verb;
+use crate::watch::End;
 
 impl Server {
     /// Before the `nth` matching request from now on, counted from 1, this happens once.

@@ -6,10 +6,8 @@ use berth_cluster::Kind;
 use serde_json::Value;
 
 use super::Server;
-use crate::{
-    objects::{Change, Endpoint, Mode, Preconditions},
-    refusal::Refusal,
-};
+use crate::objects::{Change, Endpoint, Mode, Preconditions};
+use crate::refusal::Refusal;
 
 impl Server {
     /// Somebody creates an object; a status that it has is kept.

@@ -1,24 +1,27 @@
 //! One request from its arrival to its answer: what it meets on the way, when it takes effect, and what the log says of
 //! it. What it does when it takes effect is in `verbs`.
 
-use std::{io, pin::Pin, sync::Arc, task, time::Duration};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{io, task};
 
 use bytes::Bytes;
 use http::{Request, Response, header};
 use http_body::Frame;
 use kube::client::Body;
-use tokio::{sync::oneshot, time::sleep};
+use tokio::sync::oneshot;
+use tokio::time::sleep;
 
-use super::{Server, State, verbs::Answer};
-use crate::{
-    discovery,
-    faults::Fault,
-    log::Outcome,
-    refusal::Refusal,
-    request::Call,
-    stop::Met,
-    watch::{Open, Watch},
-};
+use super::verbs::Answer;
+use super::{Server, State};
+use crate::discovery;
+use crate::faults::Fault;
+use crate::log::Outcome;
+use crate::refusal::Refusal;
+use crate::request::Call;
+use crate::stop::Met;
+use crate::watch::{Open, Watch};
 
 /// After so long without a byte the connection of a client counts as dead: longer than every deadline of a call, as it
 /// is for the clients of `berth-cluster`.

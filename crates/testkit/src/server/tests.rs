@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use berth_crds::{Reservation, testing};
 use berth_telemetry::clock::TokioClock;
-use kube::{
-    Api,
-    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
-};
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 

@@ -4,16 +4,14 @@ use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Value, json};
 
 use super::State;
-use crate::{
-    discovery,
-    kinds::KindInfo,
-    objects::{Change, Endpoint, Mode, Object, Page, Preconditions, Wanted},
-    refusal::Refusal,
-    request::{Call, PatchKind, Target},
-    selector::Selector,
-    verb::Verb,
-    watch::Plan,
-};
+use crate::discovery;
+use crate::kinds::KindInfo;
+use crate::objects::{Change, Endpoint, Mode, Object, Page, Preconditions, Wanted};
+use crate::refusal::Refusal;
+use crate::request::{Call, PatchKind, Target};
+use crate::selector::Selector;
+use crate::verb::Verb;
+use crate::watch::Plan;
 
 /// A true answer.
 pub(crate) enum Answer {

@@ -2,10 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::{
-    behaviours,
-    context::{Context, EVENTS, LEASES, lease, text},
-};
+use crate::behaviours;
+use crate::context::{Context, EVENTS, LEASES, lease, text};
 
 behaviours![
     a_lease_is_created_read_and_taken_over_by_its_version,

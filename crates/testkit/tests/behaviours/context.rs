@@ -1,15 +1,20 @@
 //! How a behaviour speaks to a server: through the client of `kube`, with the requests as they go over the wire.
 
-use std::{rc::Rc, sync::Arc, time::Duration};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
 
-use futures::{AsyncBufRead, AsyncBufReadExt, StreamExt, io::Lines};
+use futures::io::Lines;
+use futures::{AsyncBufRead, AsyncBufReadExt, StreamExt};
 use http::{Method, Request};
-use kube::{Client, client::Body};
+use kube::Client;
+use kube::client::Body;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::{answer::Answer, servers::Special};
+use crate::answer::Answer;
+use crate::servers::Special;
 
 pub const RESERVATIONS: &str = "/apis/cortex.cloud/v1alpha1/reservations";
 pub const COMMITMENTS: &str = "/apis/cortex.cloud/v1alpha1/committedresources";

@@ -2,10 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::{
-    behaviours,
-    context::{Context, FINALIZER, RESERVATIONS, kept_slot, reservation, slot, text},
-};
+use crate::behaviours;
+use crate::context::{Context, FINALIZER, RESERVATIONS, kept_slot, reservation, slot, text};
 
 behaviours![
     delete_says_what_is_gone,

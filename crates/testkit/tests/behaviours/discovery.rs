@@ -5,10 +5,8 @@ use berth_core::ClusterName;
 use berth_crds::{CommittedResource, Hypervisor, Knowledge, ProjectQuota, Reservation};
 use serde_json::{Value, json};
 
-use crate::{
-    behaviours,
-    context::{Context, QUOTAS, quota},
-};
+use crate::behaviours;
+use crate::context::{Context, QUOTAS, quota};
 
 behaviours![
     the_version_is_1_36,

@@ -13,9 +13,12 @@ mod servers;
 mod watches;
 mod writes;
 
-use std::{collections::BTreeSet, io::Write as _, panic::AssertUnwindSafe};
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::panic::AssertUnwindSafe;
 
-use futures::{FutureExt, future::LocalBoxFuture};
+use futures::FutureExt;
+use futures::future::LocalBoxFuture;
 
 use context::Context;
 use servers::{Double, Real, Special};

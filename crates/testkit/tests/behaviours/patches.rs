@@ -3,10 +3,8 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::{
-    behaviours,
-    context::{Context, LEASES, lease, reservation, slot, text},
-};
+use crate::behaviours;
+use crate::context::{Context, LEASES, lease, reservation, slot, text};
 
 behaviours![
     merge_patch_takes_away_with_null,

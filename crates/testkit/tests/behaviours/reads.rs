@@ -2,10 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::{
-    behaviours,
-    context::{Context, RESERVATIONS, reservation, slot, text},
-};
+use crate::behaviours;
+use crate::context::{Context, RESERVATIONS, reservation, slot, text};
 
 behaviours![
     get_of_nothing_is_404_and_says_what_was_meant,

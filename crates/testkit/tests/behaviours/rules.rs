@@ -2,13 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::{
-    answer::Answer,
-    behaviours,
-    context::{
-        COMMITMENTS, Context, HYPERVISORS, PIPELINES, QUOTAS, RESERVATIONS, commitment, condition, host, quota,
-        reservation, slot,
-    },
+use crate::answer::Answer;
+use crate::behaviours;
+use crate::context::{
+    COMMITMENTS, Context, HYPERVISORS, PIPELINES, QUOTAS, RESERVATIONS, commitment, condition, host, quota,
+    reservation, slot,
 };
 
 behaviours![

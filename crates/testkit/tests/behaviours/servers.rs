@@ -1,6 +1,7 @@
 //! The two servers that behaviours are checked on, and what a behaviour needs besides requests.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_control_plane::ControlPlane;
 use berth_crds::{ProjectQuota, generate};
@@ -8,12 +9,10 @@ use berth_telemetry::clock::TokioClock;
 use berth_testkit::Server;
 use futures::future::LocalBoxFuture;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{
-    Api, Client, Config,
-    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
-    config::{KubeConfigOptions, Kubeconfig},
-    core::{ApiResource, DynamicObject, GroupVersionKind},
-};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use kube::{Api, Client, Config};
 use serde_json::Value;
 use tokio::time::sleep;
 

@@ -2,10 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::{
-    behaviours,
-    context::{Context, QUOTAS, RESERVATIONS, kept_slot, quota, reservation, text},
-};
+use crate::behaviours;
+use crate::context::{Context, QUOTAS, RESERVATIONS, kept_slot, quota, reservation, text};
 
 behaviours![
     watch_tells_in_order_what_happens_after_a_version,

@@ -2,10 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::{
-    behaviours,
-    context::{COMMITMENTS, Context, RESERVATIONS, commitment, reservation, slot, text},
-};
+use crate::behaviours;
+use crate::context::{COMMITMENTS, Context, RESERVATIONS, commitment, reservation, slot, text};
 
 behaviours![
     create_gives_uid_generation_time_and_version,

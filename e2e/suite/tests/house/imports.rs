@@ -1,9 +1,7 @@
 //! Which file of a crate takes names from which other file, read from the tokens of its sources.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    slice,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::slice;
 
 use super::tokens::{Token, tokens};
 

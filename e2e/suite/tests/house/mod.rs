@@ -4,10 +4,8 @@
 pub mod imports;
 pub mod tokens;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use cargo_metadata::{Metadata, MetadataCommand};
 

@@ -1,6 +1,8 @@
 //! The words and signs of Rust sources, without comments; literals count as one sign.
 
-use std::{fmt, iter::Peekable, str::Chars};
+use std::fmt;
+use std::iter::Peekable;
+use std::str::Chars;
 
 /// A word, a sign, or `""` for a literal.
 #[derive(Clone, Debug, PartialEq, Eq)]

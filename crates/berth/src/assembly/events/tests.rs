@@ -1,9 +1,7 @@
 use berth_cluster::testing::{applied, deleted, sync};
 use berth_core::{ClusterName, HostName};
-use berth_crds::{
-    Hypervisor, Reservation,
-    testing::{self, at_version, hypervisor},
-};
+use berth_crds::testing::{self, at_version, hypervisor};
+use berth_crds::{Hypervisor, Reservation};
 
 use super::*;
 

@@ -4,7 +4,8 @@
 use berth_committed_resource::{Claim, Course, Verdict};
 use berth_core::commitment::State;
 
-use super::{claim::amount, facts::Facts};
+use super::claim::amount;
+use super::facts::Facts;
 
 /// What the controller makes of it now.
 pub(super) fn words(facts: &Facts) -> String {

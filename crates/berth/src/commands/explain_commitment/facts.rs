@@ -5,7 +5,8 @@ use berth_committed_resource::Outlook;
 use berth_core::slot::{self, Slot};
 use jiff::Timestamp;
 
-use crate::commands::{foreseeing::Foresight, slot_facts::SlotFacts};
+use crate::commands::foreseeing::Foresight;
+use crate::commands::slot_facts::SlotFacts;
 
 /// Everything about one commitment.
 #[derive(Clone, Debug)]

@@ -5,20 +5,15 @@ use berth_crds::conditions::ready;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{
-    claim::{Claim, claim},
-    course,
-    facts::Facts,
-    steps,
-};
-use crate::commands::{
-    amounts::Amounts,
-    looking::Missing,
-    next::Next,
-    reasons::Told,
-    slot_facts::{SlotFacts, Waiting},
-    vms::VmRow,
-};
+use super::claim::{Claim, claim};
+use super::facts::Facts;
+use super::{course, steps};
+use crate::commands::amounts::Amounts;
+use crate::commands::looking::Missing;
+use crate::commands::next::Next;
+use crate::commands::reasons::Told;
+use crate::commands::slot_facts::{SlotFacts, Waiting};
+use crate::commands::vms::VmRow;
 
 /// Everything that is told of a commitment.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -3,18 +3,14 @@
 use std::time::Duration;
 
 use berth_committed_resource::{Course, Finalizer, Plan};
-use berth_core::{
-    HostName,
-    planner::{NewSlot, Why},
-};
+use berth_core::HostName;
+use berth_core::planner::{NewSlot, Why};
 use berth_crds::conditions::commitment::{INSUFFICIENT_CAPACITY, INSUFFICIENT_CORES};
 
 use super::facts::Facts;
-use crate::commands::{
-    amounts::Amounts,
-    next::Next,
-    slot_facts::{CONFIRMED, SlotFacts, braked},
-};
+use crate::commands::amounts::Amounts;
+use crate::commands::next::Next;
+use crate::commands::slot_facts::{CONFIRMED, SlotFacts, braked};
 
 /// In the order in which it matters.
 pub(super) fn steps(facts: &Facts) -> Vec<Next> {

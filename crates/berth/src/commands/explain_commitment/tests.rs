@@ -6,7 +6,8 @@ use berth_testkit::seeds::{self, OTHER_ZONE, host, in_zone, patient, rejectable}
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::{explain, report::Account, text};
+use super::report::Account;
+use super::{explain, text};
 use crate::commands::scene::{Scene, UUID};
 
 const END: &str = "2026-03-11T13:00:00Z";

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 
 use berth_cluster::{ObjectKey, Stores};
-use berth_core::{Bytes, Cores, Quantity, SlotKey, host::Amounts};
-use berth_crds::{self as crds, Hypervisor, conditions::ready, resources};
+use berth_core::host::Amounts;
+use berth_core::{Bytes, Cores, Quantity, SlotKey};
+use berth_crds::conditions::ready;
+use berth_crds::{self as crds, Hypervisor, resources};
 use berth_scheduler::HostReport;
 
 /// Everything about one host.

@@ -1,10 +1,8 @@
 //! What fits on a host now: for each flavor how many slots its free room holds, and where there is room, which filter
 //! would refuse them. The filters are asked through a function, so that this is a function of values.
 
-use berth_core::{
-    Bytes, ClusterName, Cores, ProjectId, Resources, SlotKey, Zone,
-    flavor::{Flavor, FlavorGroup, FlavorGroups},
-};
+use berth_core::flavor::{Flavor, FlavorGroup, FlavorGroups};
+use berth_core::{Bytes, ClusterName, Cores, ProjectId, Resources, SlotKey, Zone};
 use berth_scheduler::{
     FilterName, HostReport, Options, PipelineChoice, Rank, Request, SchedulerError, SlotRequest, pipeline_for,
 };

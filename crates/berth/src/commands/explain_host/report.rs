@@ -3,19 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use berth_core::{
-    HostName, Resources,
-    host::{self, ConditionStatus, Host},
-    reservation::{Reservation, ReservationKind},
-};
+use berth_cluster::FlavorGroupsError;
+use berth_core::host::{self, ConditionStatus, Host};
+use berth_core::reservation::{Reservation, ReservationKind};
+use berth_core::{HostName, Resources};
 use berth_scheduler::{Held, Hindrance};
 use serde::Serialize;
 
-use super::{
-    facts::Facts,
-    fits::{GroupFit, Question},
-};
-use crate::commands::{amounts::Amounts, looking::Missing};
+use super::facts::Facts;
+use super::fits::{GroupFit, Question};
+use crate::commands::amounts::Amounts;
+use crate::commands::looking::Missing;
 
 /// Everything that is told of a host.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -92,13 +90,13 @@ pub(super) struct Row {
 pub(super) fn report(
     facts: &Facts,
     question: &Question<'_>,
-    fits: Result<Vec<GroupFit>, String>,
+    fits: Result<Vec<GroupFit>, &FlavorGroupsError>,
     missing: &[Missing],
 ) -> Account {
     let (report, host) = (&facts.host, &facts.host.host);
     let (fits, fits_unknown) = match fits {
         Ok(fits) => (fits, host.nonsense.clone().or_else(|| unnamed(report.free))),
-        Err(why) => (Vec::new(), Some(why)),
+        Err(why) => (Vec::new(), Some(why.to_string())),
     };
     Account {
         missing: missing.to_vec(),

@@ -1,21 +1,17 @@
 use std::collections::BTreeMap;
 
-use berth_core::{
-    Bytes, ClusterName, Cores, HostName, Resources, SlotKey,
-    flavor::FlavorGroups,
-    host::{Amounts, Capabilities, ConditionStatus, Host},
-    reservation::{Reservation, ReservationKind},
-};
+use berth_core::flavor::FlavorGroups;
+use berth_core::host::{Amounts, Capabilities, ConditionStatus, Host};
+use berth_core::reservation::{Reservation, ReservationKind};
+use berth_core::{Bytes, ClusterName, Cores, HostName, Resources, SlotKey};
 use berth_scheduler::{BuiltIn, PipelineChoice, Settings};
 use insta::assert_snapshot;
 use serde_json::json;
 
-use super::{
-    facts::Facts,
-    fits::Question,
-    report::{Account, report},
-    text,
-};
+use super::facts::Facts;
+use super::fits::Question;
+use super::report::{Account, report};
+use super::text;
 use crate::commands::looking::Missing;
 
 fn gib(gib: u64, cpu: i64) -> Resources {

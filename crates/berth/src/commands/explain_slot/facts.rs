@@ -3,12 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use berth_cluster::{ObjectKey, indexes::COMMITMENT_BY_UUID};
+use berth_cluster::ObjectKey;
+use berth_cluster::indexes::COMMITMENT_BY_UUID;
 use berth_core::{HostName, Resources, SlotKey};
-use berth_crds::{Condition, conditions::ready};
+use berth_crds::Condition;
+use berth_crds::conditions::ready;
 use jiff::Timestamp;
 
-use crate::commands::{foreseeing::Foresight, looking::Look, slot_facts::SlotFacts};
+use crate::commands::foreseeing::Foresight;
+use crate::commands::looking::Look;
+use crate::commands::slot_facts::SlotFacts;
 
 /// Everything about one slot.
 #[derive(Clone, Debug)]

@@ -7,7 +7,12 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::facts::{Block, Facts};
-use crate::commands::{amounts::Amounts, looking::Missing, next::Next, reasons::Told, slot_facts::Waiting, vms::VmRow};
+use crate::commands::amounts::Amounts;
+use crate::commands::looking::Missing;
+use crate::commands::next::Next;
+use crate::commands::reasons::Told;
+use crate::commands::slot_facts::Waiting;
+use crate::commands::vms::VmRow;
 
 /// Everything that is told of a slot.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,11 +1,11 @@
-use berth_crds::{
-    CommittedResource, Hypervisor, ReservationType, labels, names, reservation::FailoverReservationSpec, testing,
-};
+use berth_crds::reservation::FailoverReservationSpec;
+use berth_crds::{CommittedResource, Hypervisor, ReservationType, labels, names, testing};
 use berth_testkit::seeds::{OTHER_ZONE, host, in_zone, patient, slot_name};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-use super::{explain, report::Account, text};
+use super::report::Account;
+use super::{explain, text};
 use crate::commands::scene::{Scene, UUID};
 
 async fn told(scene: &Scene) -> Account {

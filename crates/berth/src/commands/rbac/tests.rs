@@ -1,12 +1,18 @@
-use std::{collections::BTreeSet, fs, path::Path, sync::Arc};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
 
-use axum::{Json, Router, extract::State, http::Uri};
+use axum::extract::State;
+use axum::http::Uri;
+use axum::{Json, Router};
 use berth_cluster::{Cluster, Right, Routes, Verb, needs, preflight};
 use berth_core::ClusterName;
 use berth_crds::{Knowledge, Reservation};
 use berth_telemetry::config::{Configuration, Controller, Pipelines};
 use insta::assert_snapshot;
-use kube::{Client, client::Body};
+use kube::Client;
+use kube::client::Body;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 

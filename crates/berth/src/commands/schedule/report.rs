@@ -7,7 +7,8 @@ use berth_core::HostName;
 use berth_scheduler::{Contribution, Explanation, FilterName, HostExplanation, Intent, Outcome, Request};
 use serde::Serialize;
 
-use crate::commands::{amounts::Amounts, looking::Missing};
+use crate::commands::amounts::Amounts;
+use crate::commands::looking::Missing;
 
 /// Everything that is told of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]

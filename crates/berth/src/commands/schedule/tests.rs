@@ -1,19 +1,15 @@
 use std::collections::BTreeMap;
 
-use berth_core::{
-    Bytes, ClusterName, Cores, Resources,
-    flavor::FlavorGroups,
-    host::{Capabilities, ConditionStatus, Host},
-};
+use berth_core::flavor::FlavorGroups;
+use berth_core::host::{Capabilities, ConditionStatus, Host};
+use berth_core::{Bytes, ClusterName, Cores, Resources};
 use berth_scheduler::{BuiltIn, Intent, Request, Settings, TieBreak};
 use berth_telemetry::config::ReservationController;
 use insta::assert_snapshot;
 use serde_json::json;
 
-use super::{
-    report::{DryRun, report},
-    shortened, text,
-};
+use super::report::{DryRun, report};
+use super::{shortened, text};
 use crate::args::RequestSource;
 
 fn host(number: u64, zone: &str, gib: u64) -> Host {

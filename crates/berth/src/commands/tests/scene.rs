@@ -1,19 +1,19 @@
 //! For tests of the commands: doubles of API servers, an operator that does its work on them when it is told to, and the look
 //! that a command has at them. One commitment of one to a few slots and a host or two are a story.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_cluster::{Clusters, Fence, Kind, ReadBy, Reconciler as _};
 use berth_crds::{CommittedResource, Hypervisor, Reservation, names};
 use berth_scheduler_api::Chosen;
-use berth_telemetry::{
-    clock::{Clock, TokioClock},
-    config::{self, Configuration},
-};
+use berth_telemetry::clock::{Clock, TokioClock};
+use berth_telemetry::config::{self, Configuration};
 use berth_testkit::{Server, seeds};
 use serde_json::{Value, json};
 
-use super::{foreseeing::controllers, looking::Look};
+use super::foreseeing::controllers;
+use super::looking::Look;
 
 /// The commitment of the stories.
 pub(super) const UUID: &str = "story-1";

@@ -4,7 +4,9 @@ use berth_crds::{CommittedResource, Hypervisor, Knowledge, names, testing};
 use berth_testkit::seeds;
 use serde_json::{Value, json};
 
-use super::{ends, scenario::Deed, stage::Stage};
+use super::ends;
+use super::scenario::Deed;
+use super::stage::Stage;
 use crate::world::World;
 
 /// Nothing happens; but until then the world may change by itself.

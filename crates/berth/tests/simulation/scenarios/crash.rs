@@ -3,7 +3,9 @@
 
 use berth_testkit::Stop;
 
-use super::{Outcome, chosen, crashed, fault_free, not_too_many, scenario::Scenario, threads::spread};
+use super::scenario::Scenario;
+use super::threads::spread;
+use super::{Outcome, chosen, crashed, fault_free, not_too_many};
 use crate::told;
 
 /// Where the operator crashes.

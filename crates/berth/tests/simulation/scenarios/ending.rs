@@ -1,15 +1,14 @@
 //! Commitments are over, put off or deleted: what they held is released.
 
-use berth_crds::{CommittedResource, conditions::whole_seconds};
+use berth_crds::CommittedResource;
+use berth_crds::conditions::whole_seconds;
 use berth_testkit::seeds;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use super::{
-    acts::{commit, delete, edit, hosts, time_passes},
-    ends::{gone, holds, says},
-    scenario::Scenario,
-};
+use super::acts::{commit, delete, edit, hosts, time_passes};
+use super::ends::{gone, holds, says};
+use super::scenario::Scenario;
 use crate::world::BEGINNING;
 
 /// In the order of their names.

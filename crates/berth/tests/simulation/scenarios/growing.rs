@@ -2,12 +2,10 @@
 
 use berth_testkit::seeds;
 
-use super::{
-    acts::{commit, hosts, resize},
-    ends::{accepted, covered},
-    scenario::Scenario,
-    vms,
-};
+use super::acts::{commit, hosts, resize};
+use super::ends::{accepted, covered};
+use super::scenario::Scenario;
+use super::vms;
 
 /// In the order of their names.
 pub fn scenarios() -> Vec<Scenario> {

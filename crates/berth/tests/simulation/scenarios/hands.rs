@@ -4,11 +4,9 @@ use berth_crds::{Reservation, labels, testing};
 use berth_testkit::{path_of, seeds};
 use serde_json::{Value, json};
 
-use super::{
-    acts::{commit, hosts, people, resize},
-    ends::{accepted, slots_of},
-    scenario::{Deed, Scenario},
-};
+use super::acts::{commit, hosts, people, resize};
+use super::ends::{accepted, slots_of};
+use super::scenario::{Deed, Scenario};
 use crate::world::World;
 
 /// What somebody does to slots.

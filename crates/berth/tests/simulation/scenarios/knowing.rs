@@ -3,11 +3,9 @@
 use berth_testkit::seeds;
 use serde_json::json;
 
-use super::{
-    acts::{commit, flavor_groups, home_comes_back, home_goes_away, hosts, resize},
-    ends::accepted,
-    scenario::Scenario,
-};
+use super::acts::{commit, flavor_groups, home_comes_back, home_goes_away, hosts, resize};
+use super::ends::accepted;
+use super::scenario::Scenario;
 
 /// In the order of their names.
 pub fn scenarios() -> Vec<Scenario> {

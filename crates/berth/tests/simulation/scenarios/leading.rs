@@ -4,12 +4,10 @@ use berth_crds::conditions::whole_seconds;
 use berth_testkit::seeds;
 use jiff::{SignedDuration, Timestamp};
 
-use super::{
-    acts::{commit, hosts, resize, time_passes},
-    ends::{accepted, holds, says},
-    scenario::{Deed, Kind, Scenario},
-    stage::Stage,
-};
+use super::acts::{commit, hosts, resize, time_passes};
+use super::ends::{accepted, holds, says};
+use super::scenario::{Deed, Kind, Scenario};
+use super::stage::Stage;
 use crate::world::BEGINNING;
 
 /// In the order of their names.

@@ -24,11 +24,9 @@ use std::time::Duration;
 
 use berth_testkit::{Random, Stop};
 
-use self::{
-    run::{Outcome, Run},
-    scenario::Scenario,
-    trouble::troubles,
-};
+use self::run::{Outcome, Run};
+use self::scenario::Scenario;
+use self::trouble::troubles;
 use crate::{alone, faults};
 
 /// The names of all scenarios.

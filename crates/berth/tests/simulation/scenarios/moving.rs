@@ -2,12 +2,10 @@
 
 use berth_testkit::seeds;
 
-use super::{
-    acts::{commit, host_goes, hosts},
-    ends::{accepted, all_on, covered, forgotten},
-    scenario::Scenario,
-    vms,
-};
+use super::acts::{commit, host_goes, hosts};
+use super::ends::{accepted, all_on, covered, forgotten};
+use super::scenario::Scenario;
+use super::vms;
 
 /// In the order of their names.
 pub fn scenarios() -> Vec<Scenario> {

@@ -4,11 +4,9 @@ use berth_crds::{CommittedResource, conditions, names};
 use berth_testkit::{Server, seeds};
 use serde_json::json;
 
-use super::{
-    acts::{commit, edit, hosts, hosts_in, people, resize},
-    ends::{accepted, all_on},
-    scenario::{Deed, End, Kind, Scenario},
-};
+use super::acts::{commit, edit, hosts, hosts_in, people, resize};
+use super::ends::{accepted, all_on};
+use super::scenario::{Deed, End, Kind, Scenario};
 
 /// In the order of their names.
 pub fn scenarios() -> Vec<Scenario> {

@@ -3,11 +3,9 @@
 use berth_crds::{CommitmentState, CommittedResource};
 use berth_testkit::seeds;
 
-use super::{
-    acts::{commit, hosts, once_accepted, resize},
-    ends::{accepted, accepted_of, holds, says},
-    scenario::Scenario,
-};
+use super::acts::{commit, hosts, once_accepted, resize};
+use super::ends::{accepted, accepted_of, holds, says};
+use super::scenario::Scenario;
 
 /// Two that do not both fit.
 const TWO: [&str; 2] = ["uuid-1", "uuid-2"];

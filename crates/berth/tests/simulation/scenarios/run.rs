@@ -1,25 +1,19 @@
 //! One run of a scenario: its acts at their times, whatever goes wrong between them, a crash at a certain write, the rest
 //! after it all, and the verdict. A run that is not as it should be panics.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    time::Duration,
-};
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use berth_crds::{CommittedResource, conditions};
 use berth_telemetry::clock::Clock as _;
 use berth_testkit::{Effects, Stop};
 use tokio::time::sleep;
 
-use super::{
-    scenario::{Deed, End, Kind, Scenario},
-    stage::Stage,
-    trouble::Trouble,
-};
-use crate::{
-    faults, leader_law,
-    world::{REST, World},
-};
+use super::scenario::{Deed, End, Kind, Scenario};
+use super::stage::Stage;
+use super::trouble::Trouble;
+use crate::world::{REST, World};
+use crate::{faults, leader_law};
 
 /// Once nothing happens any more, the world is at rest after so long.
 pub const LIVENESS: Duration = Duration::from_secs(30 * 60);

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{chosen, fault_free, not_too_many, plagued, scenario::Scenario, threads::spread};
+use super::scenario::Scenario;
+use super::threads::spread;
+use super::{chosen, fault_free, not_too_many, plagued};
 use crate::{number, told};
 
 /// Seeds of each scenario. The variable SEEDS says otherwise, and FROM where they begin.

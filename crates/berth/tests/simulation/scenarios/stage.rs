@@ -7,7 +7,9 @@ use jiff::SignedDuration;
 use serde_json::Value;
 
 use super::scenario::Kind;
-use crate::{faults, process::Process, world::World};
+use crate::faults;
+use crate::process::Process;
+use crate::world::World;
 
 /// A world with its processes.
 pub struct Stage {

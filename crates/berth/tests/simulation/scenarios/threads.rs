@@ -1,13 +1,11 @@
 //! Runs are spread over the threads of the machine, each on a runtime of its own. A run that panics does not keep the others
 //! from running.
 
-use std::{
-    any::Any,
-    num::NonZeroUsize,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::atomic::{AtomicUsize, Ordering},
-    thread,
-};
+use std::any::Any;
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use parking_lot::Mutex;
 

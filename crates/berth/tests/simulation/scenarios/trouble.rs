@@ -2,7 +2,8 @@
 //! away, forget their history and end their watches; and in the end everything heals. When it happens is drawn from the
 //! seed.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use berth_testkit::{Random, Server};
 use jiff::SignedDuration;

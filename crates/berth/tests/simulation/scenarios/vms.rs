@@ -1,20 +1,16 @@
 //! VMs of scenarios: somebody books them into slots, agents list them, and they move and end. What happens to a VM that an
 //! operator does not know of yet waits until it does, so that every run ends in the same way.
 
-use berth_crds::{
-    Allocation, Hypervisor, Reservation, Time,
-    conditions::{self, whole_seconds},
-    facts, labels, testing,
-};
+use berth_crds::conditions::{self, whole_seconds};
+use berth_crds::{Allocation, Hypervisor, Reservation, Time, facts, labels, testing};
 use berth_telemetry::clock::Clock as _;
 use serde_json::json;
 
-use super::{
-    ends::{confirms, slots_of, slots_with},
-    scenario::Deed,
-    stage::Stage,
-};
-use crate::{nova::agent, world::World};
+use super::ends::{confirms, slots_of, slots_with};
+use super::scenario::Deed;
+use super::stage::Stage;
+use crate::nova::agent;
+use crate::world::World;
 
 /// A VM that fills a slot is booked into an empty one of a commitment and starts on its host.
 pub fn starts_in(uuid: &'static str, vm: &'static str) -> Deed {

@@ -2,20 +2,17 @@
 
 mod address;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::{
-    task::JoinHandle,
-    time::{Instant, sleep, timeout},
-};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::*;
-use crate::{
-    Lost, NotLeader,
-    testing::{Reply, Request, metrics, scripted},
-};
+use crate::testing::{Reply, Request, metrics, scripted};
+use crate::{Lost, NotLeader};
 
 /// How the API server is.
 #[derive(Clone, Copy, Debug, PartialEq)]

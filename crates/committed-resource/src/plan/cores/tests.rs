@@ -1,17 +1,14 @@
-use berth_core::{
-    Quantity,
-    commitment::{ResourceType, State},
-    host::ConditionStatus,
-    slot::Slot,
-    testing::{at, spec},
-};
-use berth_crds::{CommitmentState, conditions::commitment::Reason};
+use berth_core::Quantity;
+use berth_core::commitment::{ResourceType, State};
+use berth_core::host::ConditionStatus;
+use berth_core::slot::Slot;
+use berth_core::testing::{at, spec};
+use berth_crds::CommitmentState;
+use berth_crds::conditions::commitment::Reason;
 
 use super::*;
-use crate::plan::{
-    Finalizer, Limits, plan,
-    tests::{facts, no_groups, now, said, slot},
-};
+use crate::plan::tests::{facts, no_groups, now, said, slot};
+use crate::plan::{Finalizer, Limits, plan};
 
 /// A commitment that wants so many cores of a hundred.
 fn wanting(amount: &str) -> Facts {

@@ -1,10 +1,8 @@
 //! Worked examples of document 20 about what a commitment says, as tables.
 
-use berth_core::{
-    Bytes,
-    commitment::{Spec, State},
-    host::ConditionStatus::{False, True, Unknown},
-};
+use berth_core::Bytes;
+use berth_core::commitment::{Spec, State};
+use berth_core::host::ConditionStatus::{False, True, Unknown};
 
 use super::*;
 use crate::plan::{Limits, plan};

@@ -1,10 +1,8 @@
-use berth_cluster::{indexes::COMMITMENT_INDEXES, testing::filled};
+use berth_cluster::indexes::COMMITMENT_INDEXES;
+use berth_cluster::testing::filled;
 use berth_core::ClusterName;
-use berth_crds::{
-    CommitmentState, ResourceType, Time,
-    conditions::{Status, ready_condition},
-    testing,
-};
+use berth_crds::conditions::{Status, ready_condition};
+use berth_crds::{CommitmentState, ResourceType, Time, testing};
 use jiff::Timestamp;
 
 use super::*;

@@ -3,10 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use proptest::{collection::vec, option, prelude::*, sample::select};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
 
 use super::*;
-use crate::{Facts, command::NewInventories, decide};
+use crate::command::NewInventories;
+use crate::{Facts, decide};
 
 /// Few names, so that writes meet.
 const PROVIDERS: [&str; 5] = ["P1", "P2", "P3", "P4", "P5"];
@@ -236,7 +240,8 @@ proptest! {
 /// The property would show nothing if nearly everything were refused.
 #[test]
 fn random_writes_of_every_kind_are_granted_now_and_then() {
-    use proptest::{strategy::ValueTree, test_runner::TestRunner};
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
 
     let mut runner = TestRunner::deterministic();
     let mut granted = BTreeMap::<String, (u32, u32)>::new();

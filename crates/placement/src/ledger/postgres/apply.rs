@@ -1,11 +1,9 @@
 //! Writes the changes of a command. It decides that a claim is one statement, and that every transaction leaves a record of
 //! the providers that it has changed. Amounts and generations are written only where they still are what was decided upon.
 
-use berth_placement_model::{
-    Changes, ClassName, Facts, Inventory, Key, ProviderId, TraitName,
-    changes::{ConsumerChange, NameChange, NewProvider, ProviderChange},
-    provider::Aggregate,
-};
+use berth_placement_model::changes::{ConsumerChange, NameChange, NewProvider, ProviderChange};
+use berth_placement_model::provider::Aggregate;
+use berth_placement_model::{Changes, ClassName, Facts, Inventory, Key, ProviderId, TraitName};
 use sqlx::{PgConnection, Row as _};
 
 use super::states::integer;

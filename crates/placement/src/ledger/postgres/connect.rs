@@ -1,18 +1,15 @@
 //! Connections to PostgreSQL. It decides how each is set, how long things may take, and which migrations are run.
 
-use std::{
-    io::{self, ErrorKind},
-    str::FromStr as _,
-    time::Duration,
-};
+use std::io::{self, ErrorKind};
+use std::str::FromStr as _;
+use std::time::Duration;
 
-use sqlx::{Connection as _, Executor as _, PgConnection, Row as _, postgres::PgConnectOptions};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{Connection as _, Executor as _, PgConnection, Row as _};
 use tokio::time::timeout;
 
-use crate::ledger::{
-    LedgerError,
-    schema::{self, Found},
-};
+use crate::ledger::LedgerError;
+use crate::ledger::schema::{self, Found};
 
 /// Each brings the schema one version further.
 const MIGRATIONS: [&str; 1] = [include_str!("schema-1.sql")];

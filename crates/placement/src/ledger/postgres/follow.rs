@@ -1,24 +1,21 @@
 //! Keeps the model as new as the database for everybody who reads. It decides that whoever asks gets what a query says that
 //! began after he asked, that those who wait share one, and that a model which may have missed something is built anew.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
 
 use berth_placement_model::Model;
-use sqlx::{PgConnection, postgres::PgConnectOptions};
-use tokio::{
-    sync::{mpsc, oneshot, watch},
-    time::{Instant, interval, sleep, timeout},
-};
+use sqlx::PgConnection;
+use sqlx::postgres::PgConnectOptions;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, interval, sleep, timeout};
 
-use super::{
-    connect,
-    news::{self, Seen, Since},
-    pool::Pool,
-};
-use crate::ledger::{
-    LedgerMetrics,
-    shelf::{self, Shelf},
-};
+use super::connect;
+use super::news::{self, Seen, Since};
+use super::pool::Pool;
+use crate::ledger::LedgerMetrics;
+use crate::ledger::shelf::{self, Shelf};
 
 /// For a version query.
 const QUERY: Duration = Duration::from_secs(2);

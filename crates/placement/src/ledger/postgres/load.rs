@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_placement_model::{ClassName, Command, Facts, Key, ProviderId, TraitName, Wants, facts::Consumer};
+use berth_placement_model::facts::Consumer;
+use berth_placement_model::{ClassName, Command, Facts, Key, ProviderId, TraitName, Wants};
 use sqlx::{PgConnection, Row as _};
 
 use super::states;

@@ -4,17 +4,14 @@
 use std::collections::BTreeMap;
 
 use berth_placement_model::{ClassName, ProviderId, TraitName};
-use sqlx::{Connection as _, Executor as _, PgConnection, Row as _, postgres::PgRow};
+use sqlx::postgres::PgRow;
+use sqlx::{Connection as _, Executor as _, PgConnection, Row as _};
 
-use super::{
-    apply::NAMES,
-    states::{self, amount},
-};
-use crate::ledger::{
-    contents::{Change, Contents, CustomClass, CustomNames, News, Used},
-    depth::Depth,
-    times::timestamp,
-};
+use super::apply::NAMES;
+use super::states::{self, amount};
+use crate::ledger::contents::{Change, Contents, CustomClass, CustomNames, News, Used};
+use crate::ledger::depth::Depth;
+use crate::ledger::times::timestamp;
 
 type Result<T> = std::result::Result<T, sqlx::Error>;
 

@@ -5,22 +5,16 @@
 //! with an open transaction (<https://github.com/transact-rs/sqlx/issues/4393>), and one that is dropped while it connects takes the
 //! connection with it (<https://github.com/transact-rs/sqlx/issues/3513>). Requests here are dropped whenever their deadline is over.
 
-use std::{
-    mem,
-    ops::{Deref, DerefMut},
-    time::Duration,
-};
+use std::mem;
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use sqlx::{
-    Connection as _, PgConnection, Postgres,
-    postgres::{PgArguments, PgConnectOptions, PgRow},
-    query::Query,
-};
-use tokio::{
-    sync::{Semaphore, SemaphorePermit},
-    time::{Instant, timeout},
-};
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgRow};
+use sqlx::query::Query;
+use sqlx::{Connection as _, PgConnection, Postgres};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::{Instant, timeout};
 
 use super::connect::{self, WAIT};
 

@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_placement_model::{
-    ClassName, Inventory, Key, ProviderId, ProviderState, TraitName,
-    provider::{Aggregate, Held},
-};
-use sqlx::{Row as _, postgres::PgRow};
+use berth_placement_model::provider::{Aggregate, Held};
+use berth_placement_model::{ClassName, Inventory, Key, ProviderId, ProviderState, TraitName};
+use sqlx::Row as _;
+use sqlx::postgres::PgRow;
 
-use crate::ledger::{depth::Depth, times::timestamp};
+use crate::ledger::depth::Depth;
+use crate::ledger::times::timestamp;
 
 /// Columns of a provider, its inventories, its traits and aggregates, in the order that [`state`] reads.
 const PROVIDER: &str = "p.id, p.uuid, p.name, p.generation, p.parent, p.root, p.created_at, p.updated_at";

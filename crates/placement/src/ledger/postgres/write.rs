@@ -5,18 +5,16 @@ use std::time::Duration;
 
 use berth_placement_model::{Command, Refusal, decide};
 use jiff::Timestamp;
-use sqlx::{
-    Executor as _, Row as _,
-    error::DatabaseError,
-    postgres::{PgDatabaseError, PgSeverity},
-};
+use sqlx::error::DatabaseError;
+use sqlx::postgres::{PgDatabaseError, PgSeverity};
+use sqlx::{Executor as _, Row as _};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::{
-    apply, load,
-    pool::{Lent, Pool},
-};
-use crate::ledger::{LedgerMetrics, Trouble, Written, after::Effects, depth::Depth, times};
+use super::pool::{Lent, Pool};
+use super::{apply, load};
+use crate::ledger::after::Effects;
+use crate::ledger::depth::Depth;
+use crate::ledger::{LedgerMetrics, Trouble, Written, times};
 
 /// Transactions of one command, at most: with the pauses between them a server that is started again has some 5 s. With locks
 /// in order hardly any is begun twice.

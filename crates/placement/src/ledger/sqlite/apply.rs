@@ -1,10 +1,8 @@
 //! Writes the changes of a command. It decides nothing: each change has its statement.
 
-use berth_placement_model::{
-    Changes, ClassName, Inventory, Key, ProviderId, TraitName,
-    changes::{ConsumerChange, NameChange, NewProvider, ProviderChange},
-    provider::Aggregate,
-};
+use berth_placement_model::changes::{ConsumerChange, NameChange, NewProvider, ProviderChange};
+use berth_placement_model::provider::Aggregate;
+use berth_placement_model::{Changes, ClassName, Inventory, Key, ProviderId, TraitName};
 use rusqlite::{Connection, Result, params};
 
 use super::rows::integer;

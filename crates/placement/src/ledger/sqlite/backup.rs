@@ -1,9 +1,11 @@
 //! A copy of a database while a server uses it. It decides that the copy is of one state, and that a copy which is not
 //! complete never has the name that was asked for.
 
-use std::{fs, path::Path};
+use std::fs;
+use std::path::Path;
 
-use rusqlite::{Connection, backup::Backup};
+use rusqlite::Connection;
+use rusqlite::backup::Backup;
 
 use super::file::{self, with_suffix};
 use crate::ledger::LedgerError;

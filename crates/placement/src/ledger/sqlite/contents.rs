@@ -7,10 +7,8 @@ use berth_placement_model::{ClassName, ProviderId, TraitName};
 use rusqlite::{Connection, Result, Row, Statement};
 
 use super::rows::{self, HELD, Names, PROVIDER};
-use crate::ledger::{
-    contents::{Contents, CustomClass, CustomNames},
-    times::timestamp,
-};
+use crate::ledger::contents::{Contents, CustomClass, CustomNames};
+use crate::ledger::times::timestamp;
 
 /// Everything, of the state that the connection sees; the caller sees to it that this is one.
 pub(super) fn contents(connection: &Connection) -> Result<Contents> {

@@ -1,19 +1,15 @@
 //! The files of a SQLite ledger. It decides that one process owns a database, by a lock on the file beside it, how
 //! connections are set, and which migrations are run.
 
-use std::{
-    fs::{File, OpenOptions, TryLockError},
-    io::{Read as _, Seek as _, Write as _},
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 
-use crate::ledger::{
-    LedgerError,
-    schema::{self, Found},
-};
+use crate::ledger::LedgerError;
+use crate::ledger::schema::{self, Found};
 
 /// Each brings the schema one version further.
 const MIGRATIONS: [&str; 1] = [include_str!("schema-1.sql")];

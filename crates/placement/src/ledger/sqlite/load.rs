@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use berth_placement_model::{ClassName, Facts, Key, ProviderId, ProviderState, Wants, facts::Consumer};
+use berth_placement_model::facts::Consumer;
+use berth_placement_model::{ClassName, Facts, Key, ProviderId, ProviderState, Wants};
 use rusqlite::{Connection, OptionalExtension as _, Result, params};
 
 use super::rows::{self, HELD, Names, PROVIDER};

@@ -3,10 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use berth_placement_model::{
-    ClassName, Inventory, Key, ProviderId, ProviderState, TraitName,
-    provider::{Aggregate, Held},
-};
+use berth_placement_model::provider::{Aggregate, Held};
+use berth_placement_model::{ClassName, Inventory, Key, ProviderId, ProviderState, TraitName};
 use rusqlite::{Result, Row};
 
 use crate::ledger::times::timestamp;

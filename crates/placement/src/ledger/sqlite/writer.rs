@@ -1,27 +1,27 @@
 //! The one thread that writes. It decides that waiting commands share a commit, each in its own savepoint, that nothing is
 //! answered before that commit is on the disk and in the model, and what is told when it cannot be done.
 
-use std::sync::{
-    Arc,
-    mpsc::{Receiver, TryRecvError},
-};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError};
 
-use berth_placement_model::{Changes, Command, ProviderId, Refusal, changes::NameChange, decide};
+use berth_placement_model::changes::NameChange;
+use berth_placement_model::{Changes, Command, ProviderId, Refusal, decide};
 use berth_telemetry::clock::Clock;
 use jiff::Timestamp;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
-use tokio::{runtime::Handle, sync::oneshot, time::Instant};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
 use tokio_util::sync::DropGuard;
 
-use super::{apply, contents, file::Lock, load, rows::Names};
-use crate::ledger::{
-    LedgerMetrics, Trouble, Written,
-    after::Effects,
-    contents::{Change, News},
-    depth::Depth,
-    shelf::{self, Shelf},
-    times,
-};
+use super::file::Lock;
+use super::rows::Names;
+use super::{apply, contents, load};
+use crate::ledger::after::Effects;
+use crate::ledger::contents::{Change, News};
+use crate::ledger::depth::Depth;
+use crate::ledger::shelf::{self, Shelf};
+use crate::ledger::{LedgerMetrics, Trouble, Written, times};
 
 /// Commands that share a commit, at most: enough for every writer of a large cloud, few enough to be fast.
 const MOST: usize = 128;

@@ -1,4 +1,5 @@
-use std::{collections::BTreeSet, slice};
+use std::collections::BTreeSet;
+use std::slice;
 
 use berth_core::{Bytes, ClusterName, Cores, HostName, Resources};
 

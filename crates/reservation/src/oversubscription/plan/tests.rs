@@ -1,6 +1,8 @@
-use berth_core::{Bytes, ClusterName, Cores, host::Amounts};
+use berth_core::host::Amounts;
+use berth_core::{Bytes, ClusterName, Cores};
 
-use super::{super::facts::Occupant, *};
+use super::super::facts::Occupant;
+use super::*;
 
 const SETTINGS: Settings =
     Settings { grace: Duration::from_secs(180), interval: Duration::from_secs(60), evict: true, evict_occupied: false };

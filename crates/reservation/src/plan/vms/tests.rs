@@ -1,16 +1,13 @@
 use std::collections::BTreeSet;
 
-use berth_core::{Bytes, Cores, Resources, host::ConditionStatus::True};
+use berth_core::host::ConditionStatus::True;
+use berth_core::{Bytes, Cores, Resources};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{
-    facts::HostFact,
-    plan::{
-        Plan, Step, plan,
-        tests::{DELAYS, facts},
-    },
-};
+use crate::facts::HostFact;
+use crate::plan::tests::{DELAYS, facts};
+use crate::plan::{Plan, Step, plan};
 
 /// VM, minutes since it was assigned, whether it was confirmed, and the hosts that list it.
 type Row<'a> = (&'a str, u64, bool, &'a [&'a str]);

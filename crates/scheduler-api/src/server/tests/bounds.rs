@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use axum::{
-    body::{Body, Bytes},
-    http::Request,
-};
+use axum::body::{Body, Bytes};
+use axum::http::Request;
 use futures::{StreamExt as _, stream};
 use tokio::time::{Instant, timeout};
 use tower::ServiceExt as _;

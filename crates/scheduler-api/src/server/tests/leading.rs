@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use axum::{
-    body::Body,
-    http::{Request, StatusCode},
-};
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
 
 use super::setting::{body, read_only, setting, with};
 use crate::server::{ApiLimits, DEADLINE_MS, FORWARDED, PATH};

@@ -1,6 +1,7 @@
 //! Whatever is sent, nothing is answered with a status that blames the server, and nothing panics.
 
-use axum::{body::Body, http::Request};
+use axum::body::Body;
+use axum::http::Request;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

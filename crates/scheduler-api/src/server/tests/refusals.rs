@@ -1,9 +1,7 @@
 //! What is refused, with which status and text (document 22 sections 5.1 and 11, document 60 sections 2.5 and 2.7, U6).
 
-use axum::{
-    body::Body,
-    http::{Method, Request},
-};
+use axum::body::Body;
+use axum::http::{Method, Request};
 use serde_json::{Value, json};
 
 use super::setting::{body, extra_specs, read_only, setting, spec};

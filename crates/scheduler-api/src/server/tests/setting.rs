@@ -1,26 +1,26 @@
 //! A small process around the endpoint: hosts, roles, a leader elsewhere.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
-use axum::{
-    body::{Body, Bytes, to_bytes},
-    http::{HeaderMap, Request, StatusCode},
-    response::Response,
-};
-use berth_core::{Bytes as Memory, Cores, Resources, testing::host};
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::{HeaderMap, Request, StatusCode};
+use axum::response::Response;
+use berth_core::testing::host;
+use berth_core::{Bytes as Memory, Cores, Resources};
 use berth_scheduler::{AnswerSettings, BuiltIn, Param, PipelineSpec, Settings, StepSpec, TieBreak};
-use berth_telemetry::{config::Token, metrics::Metrics};
+use berth_telemetry::config::Token;
+use berth_telemetry::metrics::Metrics;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
-use crate::{
-    Backend, GuestLookup, Outcome, Role,
-    metrics::ApiMetrics,
-    server::{Api, ApiLimits, Forwarder, PATH, Surroundings, router},
-};
+use crate::metrics::ApiMetrics;
+use crate::server::{Api, ApiLimits, Forwarder, PATH, Surroundings, router};
+use crate::{Backend, GuestLookup, Outcome, Role};
 
 /// The rest of the process.
 pub(super) struct Process {

@@ -1,9 +1,8 @@
 //! The token that callers have to show (document 22 section 12 no. 12), and when it is asked for (U24).
 
-use axum::{
-    body::Body,
-    http::{Request, header::AUTHORIZATION},
-};
+use axum::body::Body;
+use axum::http::Request;
+use axum::http::header::AUTHORIZATION;
 use berth_telemetry::config::decode;
 use serde_json::json;
 

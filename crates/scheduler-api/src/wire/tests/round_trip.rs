@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use berth_core::{ClusterName, Cores, HostName, Resources, SlotKey, flavor::Flavor};
+use berth_core::flavor::Flavor;
+use berth_core::{ClusterName, Cores, HostName, Resources, SlotKey};
 use berth_scheduler::{
     Candidates, Destination, Hints, InstanceGroup, Options, Rank, Request, ReservationType, SlotRequest,
 };
-use proptest::{collection::vec, option, prelude::*};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::wire::{Ids, decode, encode};

@@ -1,12 +1,10 @@
 //! Keeps hosts whose aggregates admit the project (document 60 section 5.12). An empty project is never admitted by
 //! a host that names projects.
 
-use crate::{
-    FilterName, Intent,
-    field::Field,
-    run::Run,
-    steps::{Effect, Filter, StepFault},
-};
+use crate::field::Field;
+use crate::run::Run;
+use crate::steps::{Effect, Filter, StepFault};
+use crate::{FilterName, Intent};
 
 #[derive(Debug)]
 pub(super) struct AggregateMetadata;

@@ -1,11 +1,9 @@
 //! Keeps hosts that admit the project (document 60 section 5.11).
 
-use crate::{
-    FilterName, Intent,
-    field::Field,
-    run::Run,
-    steps::{Effect, Filter, StepFault},
-};
+use crate::field::Field;
+use crate::run::Run;
+use crate::steps::{Effect, Filter, StepFault};
+use crate::{FilterName, Intent};
 
 #[derive(Debug)]
 pub(super) struct AllowedProjects;

@@ -3,15 +3,13 @@
 
 use berth_capacity_view::{HostId, HostSet};
 
-use crate::{
-    FilterName,
-    columns::Columns,
-    field::Field,
-    request::HYPERVISOR_TYPE,
-    row::HypervisorType,
-    run::{Run, StepEvent},
-    steps::{Effect, Filter, StepFault},
-};
+use crate::FilterName;
+use crate::columns::Columns;
+use crate::field::Field;
+use crate::request::HYPERVISOR_TYPE;
+use crate::row::HypervisorType;
+use crate::run::{Run, StepEvent};
+use crate::steps::{Effect, Filter, StepFault};
 
 const CPU_ARCH: &str = "capabilities:cpu_arch";
 

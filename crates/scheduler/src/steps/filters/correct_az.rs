@@ -1,11 +1,9 @@
 //! Keeps hosts of the wanted zone (document 60 section 5.2); a host without a zone is in none.
 
-use crate::{
-    FilterName,
-    field::Field,
-    run::Run,
-    steps::{Effect, Filter, StepFault},
-};
+use crate::FilterName;
+use crate::field::Field;
+use crate::run::Run;
+use crate::steps::{Effect, Filter, StepFault};
 
 #[derive(Debug)]
 pub(super) struct CorrectAz;

@@ -5,13 +5,11 @@ use std::collections::BTreeSet;
 use berth_core::HostName;
 use serde::Deserialize;
 
-use crate::{
-    FilterName,
-    field::Field,
-    params::{self, Param},
-    run::Run,
-    steps::{Effect, Filter, Made, StepFault},
-};
+use crate::FilterName;
+use crate::field::Field;
+use crate::params::{self, Param};
+use crate::run::Run;
+use crate::steps::{Effect, Filter, Made, StepFault};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]

@@ -3,14 +3,12 @@
 
 use serde::Deserialize;
 
-use crate::{
-    FilterName, Intent,
-    field::Field,
-    intent::DOMAIN_NAME,
-    params::{self, Param},
-    run::Run,
-    steps::{Effect, Filter, Made, StepFault},
-};
+use crate::field::Field;
+use crate::intent::DOMAIN_NAME;
+use crate::params::{self, Param};
+use crate::run::Run;
+use crate::steps::{Effect, Filter, Made, StepFault};
+use crate::{FilterName, Intent};
 
 const EXCLUSIVE: &str = "CUSTOM_EXTERNAL_CUSTOMER_EXCLUSIVE";
 

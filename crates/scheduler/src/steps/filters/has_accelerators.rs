@@ -1,11 +1,9 @@
 //! Keeps hosts with accelerators when the flavor has a device profile (document 60 section 5.8).
 
-use crate::{
-    FilterName,
-    field::Field,
-    run::Run,
-    steps::{Effect, Filter, StepFault},
-};
+use crate::FilterName;
+use crate::field::Field;
+use crate::run::Run;
+use crate::steps::{Effect, Filter, StepFault};
 
 #[derive(Debug)]
 pub(super) struct HasAccelerators;

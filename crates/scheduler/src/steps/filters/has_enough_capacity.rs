@@ -4,16 +4,12 @@
 
 use serde::Deserialize;
 
-use crate::{
-    FilterName, ReservationType,
-    field::Field,
-    params::{self, Param},
-    run::Run,
-    steps::{
-        Effect, Filter, Made, StepFault,
-        question::{self, Extra},
-    },
-};
+use crate::field::Field;
+use crate::params::{self, Param};
+use crate::run::Run;
+use crate::steps::question::{self, Extra};
+use crate::steps::{Effect, Filter, Made, StepFault};
+use crate::{FilterName, ReservationType};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]

@@ -1,11 +1,9 @@
 //! Keeps hosts that have the required traits and none of the forbidden ones (document 60 section 5.6).
 
-use crate::{
-    FilterName,
-    field::Field,
-    run::Run,
-    steps::{Effect, Filter, StepFault},
-};
+use crate::FilterName;
+use crate::field::Field;
+use crate::run::Run;
+use crate::steps::{Effect, Filter, StepFault};
 
 #[derive(Debug)]
 pub(super) struct HasRequestedTraits;

@@ -1,11 +1,9 @@
 //! Obeys the lists of hosts to ignore and to force (document 60 section 5.3); an empty list forces nothing (B10).
 
-use crate::{
-    FilterName,
-    field::Field,
-    run::Run,
-    steps::{Effect, Filter, StepFault},
-};
+use crate::FilterName;
+use crate::field::Field;
+use crate::run::Run;
+use crate::steps::{Effect, Filter, StepFault};
 
 #[derive(Debug)]
 pub(super) struct HostInstructions;

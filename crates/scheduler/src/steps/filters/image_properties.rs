@@ -1,11 +1,9 @@
 //! Keeps KVM hosts away from images made for another hypervisor (document 60 section 5.4).
 
-use crate::{
-    FilterName, Intent,
-    field::Field,
-    run::{Run, StepEvent},
-    steps::{Effect, Filter, StepFault},
-};
+use crate::field::Field;
+use crate::run::{Run, StepEvent};
+use crate::steps::{Effect, Filter, StepFault};
+use crate::{FilterName, Intent};
 
 #[derive(Debug)]
 pub(super) struct ImageProperties;

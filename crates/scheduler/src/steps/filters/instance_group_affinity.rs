@@ -1,11 +1,9 @@
 //! Keeps a server group with policy `affinity` on the hosts that it is on (document 60 section 5.9).
 
-use crate::{
-    FilterName, Intent,
-    field::Field,
-    run::Run,
-    steps::{Effect, Filter, StepFault},
-};
+use crate::field::Field;
+use crate::run::Run;
+use crate::steps::{Effect, Filter, StepFault};
+use crate::{FilterName, Intent};
 
 #[derive(Debug)]
 pub(super) struct InstanceGroupAffinity;

@@ -3,12 +3,10 @@
 use berth_capacity_view::HostSet;
 use serde_json::Value;
 
-use crate::{
-    FilterName, InstanceGroup, Intent,
-    field::Field,
-    run::Run,
-    steps::{Effect, Filter, StepFault},
-};
+use crate::field::Field;
+use crate::run::Run;
+use crate::steps::{Effect, Filter, StepFault};
+use crate::{FilterName, InstanceGroup, Intent};
 
 #[derive(Debug)]
 pub(super) struct InstanceGroupAntiAffinity;

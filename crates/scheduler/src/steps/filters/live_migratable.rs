@@ -1,13 +1,12 @@
 //! Keeps hosts that can take over a running VM from its source (document 60 section 5.13).
 
-use berth_core::{HostName, host::Capabilities};
+use berth_core::HostName;
+use berth_core::host::Capabilities;
 
-use crate::{
-    FilterName, Intent,
-    field::Field,
-    run::Run,
-    steps::{Effect, Filter, StepFault},
-};
+use crate::field::Field;
+use crate::run::Run;
+use crate::steps::{Effect, Filter, StepFault};
+use crate::{FilterName, Intent};
 
 #[derive(Debug)]
 pub(super) struct LiveMigratable;

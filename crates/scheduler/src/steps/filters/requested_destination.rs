@@ -4,12 +4,10 @@ use std::iter;
 
 use berth_capacity_view::HostSet;
 
-use crate::{
-    FilterName, Intent,
-    field::Field,
-    run::Run,
-    steps::{Effect, Filter, StepFault},
-};
+use crate::field::Field;
+use crate::run::Run;
+use crate::steps::{Effect, Filter, StepFault};
+use crate::{FilterName, Intent};
 
 #[derive(Debug)]
 pub(super) struct RequestedDestination;

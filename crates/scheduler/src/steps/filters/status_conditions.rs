@@ -1,12 +1,10 @@
 //! Keeps hosts whose conditions let VMs be placed (document 60 section 5.1, B9). The conditions themselves are judged
 //! when the host changes, in [`crate::row`].
 
-use crate::{
-    FilterName,
-    field::Field,
-    run::Run,
-    steps::{Effect, Filter, StepFault},
-};
+use crate::FilterName;
+use crate::field::Field;
+use crate::run::Run;
+use crate::steps::{Effect, Filter, StepFault};
 
 #[derive(Debug)]
 pub(super) struct StatusConditions;

@@ -4,19 +4,16 @@
 use std::collections::BTreeMap;
 
 use berth_capacity_view::{HostId, Rooms};
-use berth_core::{Resources, host::Amounts};
+use berth_core::Resources;
+use berth_core::host::Amounts;
 use serde::Deserialize;
 
-use crate::{
-    params::{self, Param},
-    row::Figures,
-    run::Run,
-    steps::{
-        Made, ResourceWeights, Scores, StepFault, Weigher,
-        question::{self, Extra},
-    },
-    survivors::Survivors,
-};
+use crate::params::{self, Param};
+use crate::row::Figures;
+use crate::run::Run;
+use crate::steps::question::{self, Extra};
+use crate::steps::{Made, ResourceWeights, Scores, StepFault, Weigher};
+use crate::survivors::Survivors;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]

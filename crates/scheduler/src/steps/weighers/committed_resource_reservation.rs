@@ -1,19 +1,16 @@
 //! Sends a VM to a host with a free slot of its project (document 60 section 7.5). Nova does not send the group as a
 //! hint, so the flavor says it (B6).
 
-use berth_core::{Bytes, GroupName, reservation::Reservation};
+use berth_core::reservation::Reservation;
+use berth_core::{Bytes, GroupName};
 use serde::Deserialize;
 
-use crate::{
-    Intent,
-    params::{self, Param},
-    run::Run,
-    steps::{
-        Made, Scores, Weigher,
-        question::{HW_VERSION, RESOURCE_GROUP},
-    },
-    survivors::Survivors,
-};
+use crate::Intent;
+use crate::params::{self, Param};
+use crate::run::Run;
+use crate::steps::question::{HW_VERSION, RESOURCE_GROUP};
+use crate::steps::{Made, Scores, Weigher};
+use crate::survivors::Survivors;
 
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]

@@ -3,13 +3,11 @@
 
 use serde::Deserialize;
 
-use crate::{
-    Intent,
-    params::{self, Param},
-    run::Run,
-    steps::{Made, Scores, Weigher},
-    survivors::Survivors,
-};
+use crate::Intent;
+use crate::params::{self, Param};
+use crate::run::Run;
+use crate::steps::{Made, Scores, Weigher};
+use crate::survivors::Survivors;
 
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]

@@ -2,13 +2,12 @@
 
 use serde::Deserialize;
 
-use crate::{
-    Intent,
-    params::{self, Param},
-    run::Run,
-    steps::{Made, Scores, StepFault, Weigher, question::RESOURCE_GROUP},
-    survivors::Survivors,
-};
+use crate::Intent;
+use crate::params::{self, Param};
+use crate::run::Run;
+use crate::steps::question::RESOURCE_GROUP;
+use crate::steps::{Made, Scores, StepFault, Weigher};
+use crate::survivors::Survivors;
 
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]

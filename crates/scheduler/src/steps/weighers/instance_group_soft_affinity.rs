@@ -1,11 +1,9 @@
 //! Draws the VMs of a server group together or apart, without insisting (document 60 section 7.3).
 
-use crate::{
-    params::{self, NoParams, Param},
-    run::Run,
-    steps::{Made, Scores, Weigher},
-    survivors::Survivors,
-};
+use crate::params::{self, NoParams, Param};
+use crate::run::Run;
+use crate::steps::{Made, Scores, Weigher};
+use crate::survivors::Survivors;
 
 #[derive(Debug)]
 pub(super) struct InstanceGroupSoftAffinity;

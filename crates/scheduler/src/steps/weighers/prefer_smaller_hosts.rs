@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::{
-    params::{self, Param},
-    run::Run,
-    steps::{Made, ResourceWeights, Scores, StepFault, Weigher},
-    survivors::Survivors,
-};
+use crate::params::{self, Param};
+use crate::run::Run;
+use crate::steps::{Made, ResourceWeights, Scores, StepFault, Weigher};
+use crate::survivors::Survivors;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]

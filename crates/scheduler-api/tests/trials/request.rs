@@ -1,21 +1,14 @@
 //! What is tried with a body, by the fuzzer and by a test of `berth-scheduler-api` that goes over the seeds: it is read,
 //! decided over a few hosts, answered and written again. Nothing of that may panic, and what is read has to survive.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        LazyLock,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use berth_core::{
-    Bytes, ClusterName, Cores, Resources, SlotKey,
-    host::Host,
-    reservation::{Reservation, ReservationKind},
-    testing,
-};
+use berth_core::host::Host;
+use berth_core::reservation::{Reservation, ReservationKind};
+use berth_core::{Bytes, ClusterName, Cores, Resources, SlotKey, testing};
 use berth_scheduler::{Answer, BuiltIn, Call, Request, Settings, Stopwatch};
 use berth_scheduler_api::wire::{self, Ids};
 

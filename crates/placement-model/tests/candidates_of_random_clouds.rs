@@ -1,17 +1,17 @@
 //! The candidates of the model against those of the naive algorithm: random clouds, random queries, all microversions.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
-use std::{collections::BTreeMap, sync::Arc};
+mod naive;
 
-use berth_placement_model::{
-    Model, NoCandidates, Pages, Version, parse,
-    question::{CandidatesQuestion, GenerationOptions},
-};
-use berth_testkit::{
-    Random,
-    placement::{Answer, Cloud, clouds, queries, read},
-};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use berth_placement_model::question::{CandidatesQuestion, GenerationOptions};
+use berth_placement_model::{Model, NoCandidates, Pages, Version, parse};
 use serde_json::Value;
+
+use naive::random::Random;
+use naive::{Answer, Cloud, clouds, queries, read};
 
 const CLOUDS: u64 = 1500;
 const QUERIES: usize = 10;

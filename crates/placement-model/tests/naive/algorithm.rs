@@ -3,16 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_placement_model::{
-    ClassName, Key, ProviderId, TraitName, Version,
-    provider::Held,
-    question::{CandidatesQuestion, Group},
-};
+use berth_placement_model::provider::Held;
+use berth_placement_model::question::{CandidatesQuestion, Group};
+use berth_placement_model::{ClassName, Key, ProviderId, TraitName, Version};
 
-use super::{
-    cloud::{Cloud, Ids, Mappings, Total},
-    values::{self, Answer},
-};
+use super::cloud::{Cloud, Ids, Mappings, Total};
+use super::values::{self, Answer};
 
 const SHARES: &str = "MISC_SHARES_VIA_AGGREGATE";
 

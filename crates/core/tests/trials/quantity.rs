@@ -1,10 +1,8 @@
 //! What is tried with a text as a quantity, and with its bytes as numbers, by the fuzzer and by a test of `berth-core`: what
 //! can be read is worth what stands there, is rounded to the right side (U20), and written so that it can be read again.
 
-use berth_core::{
-    Bytes, Cores, Quantity, quantity,
-    units::{declared_gib, scale_cores},
-};
+use berth_core::units::{declared_gib, scale_cores};
+use berth_core::{Bytes, Cores, Quantity, quantity};
 
 const NANO: i128 = 1_000_000_000;
 const MAX: i128 = i64::MAX as i128 * NANO;

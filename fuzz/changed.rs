@@ -1,7 +1,8 @@
-//! The seeds of a target of the fuzzer, and changes to them, for the test that tries both. What is tried is in the file of the
-//! target beside this one.
+//! The seeds of a target of the fuzzer, and changes to them, for the test that tries both. What is tried stands in `tests/trials` of
+//! the crate that is tried.
 
-use std::{fs, path::PathBuf};
+use std::fs;
+use std::path::PathBuf;
 
 use proptest::prelude::*;
 

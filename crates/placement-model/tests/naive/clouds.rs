@@ -3,14 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use berth_placement_model::{
-    ClassName, Inventory, Key, ProviderId, ProviderState, TraitName,
-    provider::{Aggregate, Held},
-};
+use berth_placement_model::provider::{Aggregate, Held};
+use berth_placement_model::{ClassName, Inventory, Key, ProviderId, ProviderState, TraitName};
 use jiff::Timestamp;
 
-use super::{cloud::Cloud, values};
-use crate::Random;
+use super::cloud::Cloud;
+use super::random::Random;
+use super::values;
 
 /// Classes of random clouds.
 pub const CLASSES: [&str; 4] = ["VCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_GOLD"];

@@ -4,15 +4,12 @@
 
 use std::sync::{Arc, LazyLock};
 
-use axum::{
-    Router,
-    body::{Body, to_bytes},
-    http::{HeaderMap, Method, Request, StatusCode},
-};
-use berth_placement::{
-    Api, GenerationOptions, Policies,
-    protocol::{authentication::NoAuth2, cors::Cors},
-};
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Method, Request, StatusCode};
+use berth_placement::protocol::authentication::NoAuth2;
+use berth_placement::protocol::cors::Cors;
+use berth_placement::{Api, GenerationOptions, Policies};
 use berth_placement_model::testing::{MemoryState, laws};
 use parking_lot::Mutex;
 use serde_json::Value;

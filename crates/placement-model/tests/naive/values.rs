@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_placement_model::{Inventory, ProviderId, Version, question::CandidatesQuestion};
+use berth_placement_model::question::CandidatesQuestion;
+use berth_placement_model::{Inventory, ProviderId, Version};
 use serde_json::{Map, Value, json};
 
 use super::cloud::{Cloud, Mappings, Total};

@@ -2,10 +2,11 @@
 //! queries to compare it with. It decides what the right answer is; it shares nothing with the model of the product but the
 //! types of providers and questions, and it is slow.
 
+mod algorithm;
 mod cloud;
 pub mod clouds;
-mod naive;
 pub mod queries;
+pub mod random;
 mod values;
 
 pub use cloud::Cloud;

@@ -1,10 +1,8 @@
 //! What is tried with whole requests, by the fuzzer and by a test of `berth-placement`: `GET /path`, headers, an empty line and
 //! a body. The answer is never a 5xx.
 
-use axum::{
-    body::Body,
-    http::{HeaderName, HeaderValue, Request, StatusCode},
-};
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, Request, StatusCode};
 
 use super::world::World;
 

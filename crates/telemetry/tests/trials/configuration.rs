@@ -2,10 +2,8 @@
 //! and without `--strict-config`. What is wrong is said in lines that name the key; what can be used says in effect the
 //! same when it is read again, and never shows a secret.
 
-use berth_telemetry::{
-    TelemetryError,
-    config::{Configuration, Findings, Loaded, Severity, decode, merge},
-};
+use berth_telemetry::TelemetryError;
+use berth_telemetry::config::{Configuration, Findings, Loaded, Severity, decode, merge};
 use serde_json::{Map, Value};
 
 /// Longest line about one key, in characters: a few keys of a path, and a text.

@@ -2,10 +2,8 @@
 //! a small cloud. Each is `1.28 PUT /path`, and below it the body; a line `---` is between two. Whatever they say, the answer
 //! is never a 5xx, what is refused changes nothing, and what is done keeps the laws of a ledger.
 
-use axum::{
-    body::Body,
-    http::{Request, StatusCode},
-};
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
 
 use super::world::World;
 

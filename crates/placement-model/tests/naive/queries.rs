@@ -3,7 +3,7 @@
 use berth_placement_model::Version;
 
 use super::clouds::{AGGREGATES, CLASSES, TRAITS, uuid};
-use crate::Random;
+use super::random::Random;
 
 /// The parameters of a query.
 pub type Pairs = Vec<(String, String)>;

@@ -2,13 +2,13 @@
 //! candidates and as one of the provider list, and what can be read is asked of a small cloud. Each request has exactly the
 //! amounts that were asked for, and hosts in turns or in another order have the same requests.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, LazyLock},
-};
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
 
-use berth_placement::{GenerationOptions, Ledger as _, protocol::target};
-use berth_placement_model::{Model, NoCandidates, Refusal, Version, parse, question::CandidatesQuestion};
+use berth_placement::protocol::target;
+use berth_placement::{GenerationOptions, Ledger as _};
+use berth_placement_model::question::CandidatesQuestion;
+use berth_placement_model::{Model, NoCandidates, Refusal, Version, parse};
 use futures::FutureExt as _;
 use serde_json::Value;
 use tokio::time::Instant;

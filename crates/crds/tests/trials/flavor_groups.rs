@@ -4,11 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_core::{
-    Bytes, HostName, Resources,
-    flavor::{Flavor, FlavorGroup, FlavorGroups, Ratio},
-    planner::{PlanError, SlotPlan, Target, World, plan},
-};
+use berth_core::flavor::{Flavor, FlavorGroup, FlavorGroups, Ratio};
+use berth_core::planner::{PlanError, SlotPlan, Target, World, plan};
+use berth_core::{Bytes, HostName, Resources};
 use berth_crds::flavor_group::FlavorGroupFeatures;
 use serde_json::Value;
 
