@@ -48,7 +48,7 @@ impl LawMetrics {
     /// Registers the metric, with all laws at 0.
     pub(crate) fn register(metrics: &Metrics) -> Result<Self, MetricsError> {
         let violations = metrics.counter(&VIOLATIONS)?;
-        for law in Law::ALL {
+        for law in Law::ALL.iter().copied() {
             violations.with_label_values(&[law.as_str()]).inc_by(0);
         }
         Ok(Self { violations })

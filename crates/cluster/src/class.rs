@@ -1,10 +1,11 @@
 //! What a failure asks of whoever met it: look again soon, look again later, or tell a person. How long "soon" and
 //! "later" are is the business of the back-off of the controller.
 
-use std::fmt;
+use strum::{Display, IntoStaticStr};
 
 /// How a failed look is to be continued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, Display)]
+#[strum(serialize_all = "snake_case")]
 pub enum Class {
     /// The decision rested on something that has changed meanwhile: look again at once and decide anew.
     Soon,
@@ -17,17 +18,7 @@ pub enum Class {
 impl Class {
     /// The value of the label `class` in metrics.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Soon => "soon",
-            Self::Later => "later",
-            Self::User => "user",
-        }
-    }
-}
-
-impl fmt::Display for Class {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        self.into()
     }
 }
 

@@ -2,7 +2,6 @@
 //! reports everything that is missing at once, each in one line that says what to do.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::future::Future;
 
 use berth_core::ClusterName;
@@ -10,6 +9,7 @@ use futures::{StreamExt, stream};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
 use kube::Api;
 use kube::api::PostParams;
+use strum::{Display, IntoStaticStr};
 use thiserror::Error;
 use tokio::time::timeout;
 
@@ -23,7 +23,8 @@ const OLDEST: (u32, u32) = (1, 31);
 const AT_ONCE: usize = 8;
 
 /// What may be done with a resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, Display)]
+#[strum(serialize_all = "snake_case")]
 pub enum Verb {
     /// Read one object.
     Get,
@@ -52,21 +53,7 @@ impl Verb {
 
     /// As RBAC writes it.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "get",
-            Self::List => "list",
-            Self::Watch => "watch",
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Patch => "patch",
-            Self::Delete => "delete",
-        }
-    }
-}
-
-impl fmt::Display for Verb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        self.into()
     }
 }
 

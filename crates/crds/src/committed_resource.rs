@@ -1,12 +1,11 @@
 //! CommittedResource: one commitment that Limes knows (document 10 section 2).
 
-use std::collections::BTreeMap;
-use std::fmt;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use strum::{Display, IntoStaticStr};
 
 use crate::{Quantity, schema, wire};
 
@@ -116,8 +115,24 @@ pub struct CommittedResourceStatus {
 }
 
 /// What a commitment is about. The names differ from the keys of resource maps (document 10 section 1.5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    IntoStaticStr,
+    Display,
+)]
 #[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "snake_case")]
 pub enum ResourceType {
     /// Memory, held by slots.
     #[default]
@@ -129,22 +144,29 @@ pub enum ResourceType {
 impl ResourceType {
     /// The text on the wire.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Memory => "memory",
-            Self::Cores => "cores",
-        }
-    }
-}
-
-impl fmt::Display for ResourceType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+        self.into()
     }
 }
 
 /// Life cycle of a commitment in Limes (document 10 sections 2.1 and 2.2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    IntoStaticStr,
+    Display,
+)]
 #[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "snake_case")]
 pub enum CommitmentState {
     /// Announced for later; holds nothing.
     #[default]
@@ -164,24 +186,11 @@ pub enum CommitmentState {
 impl CommitmentState {
     /// The text on the wire.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Planned => "planned",
-            Self::Pending => "pending",
-            Self::Guaranteed => "guaranteed",
-            Self::Confirmed => "confirmed",
-            Self::Superseded => "superseded",
-            Self::Expired => "expired",
-        }
+        self.into()
     }
 
     /// True for `guaranteed` and `confirmed`. `pending` is not active.
     pub fn is_active(self) -> bool {
         matches!(self, Self::Guaranteed | Self::Confirmed)
-    }
-}
-
-impl fmt::Display for CommitmentState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }

@@ -11,9 +11,8 @@ pub mod quota;
 pub mod reservation;
 pub mod safety;
 
-use std::fmt;
-
 use jiff::Timestamp;
+use strum::{Display, IntoStaticStr};
 
 use crate::{Condition, Time, text};
 
@@ -24,7 +23,7 @@ pub const READY: &str = "Ready";
 pub const MAX_MESSAGE: usize = 32_768;
 
 /// Whether a condition holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, Display)]
 pub enum Status {
     /// It holds.
     True,
@@ -37,17 +36,7 @@ pub enum Status {
 impl Status {
     /// The text on the wire.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::True => "True",
-            Self::False => "False",
-            Self::Unknown => "Unknown",
-        }
-    }
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+        self.into()
     }
 }
 

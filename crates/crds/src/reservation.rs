@@ -1,12 +1,11 @@
 //! Reservation: a block of capacity on one host, in one of three variants (document 10 section 3).
 
-use std::collections::BTreeMap;
-use std::fmt;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use strum::{Display, IntoStaticStr};
 
 use crate::{Quantity, schema, wire};
 
@@ -108,7 +107,22 @@ pub struct ReservationSpec {
 }
 
 /// The three variants of a Reservation (document 10 section 3.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    IntoStaticStr,
+    Display,
+)]
 pub enum ReservationType {
     /// A slot of a commitment.
     #[default]
@@ -122,17 +136,7 @@ pub enum ReservationType {
 impl ReservationType {
     /// The text on the wire.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::CommittedResourceReservation => "CommittedResourceReservation",
-            Self::FailoverReservation => "FailoverReservation",
-            Self::InFlightReservation => "InFlightReservation",
-        }
-    }
-}
-
-impl fmt::Display for ReservationType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+        self.into()
     }
 }
 

@@ -2,11 +2,14 @@
 
 use std::fmt;
 
+use strum::{Display, IntoStaticStr, VariantArray};
+
 use crate::Key;
 
 /// What must be true. Those down to [`Law::CoresOversold`] hold after every write, those from [`Law::SlotOnGoneHost`] on are
 /// about time ([`crate::Overdue`], [`crate::Disturbances`]), the others hold at rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, Display, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Law {
     /// A slot belongs to a commitment that exists and is served (D1, U14, U15). A slot that is not marked as made by us
     /// is old data and judged at rest only (U49).
@@ -77,75 +80,11 @@ pub enum Law {
 
 impl Law {
     /// All laws.
-    pub const ALL: [Self; 28] = [
-        Self::SlotOrphaned,
-        Self::FinalizerMissing,
-        Self::HostOverbooked,
-        Self::SlotInWrongZone,
-        Self::SlotName,
-        Self::VmInTwoSlots,
-        Self::CoresOversold,
-        Self::SlotNumberTwice,
-        Self::ServedTwice,
-        Self::DuplicateUntrue,
-        Self::CommitmentSilent,
-        Self::CommitmentLeftOver,
-        Self::ConditionOutdated,
-        Self::ReadyUntrue,
-        Self::SummaryUntrue,
-        Self::SlotSum,
-        Self::SlotIdentity,
-        Self::SlotUnmarked,
-        Self::AcceptedSpec,
-        Self::AcceptedState,
-        Self::SlotNotInForce,
-        Self::SlotReadyUntrue,
-        Self::CoresIdle,
-        Self::VmUnconfirmed,
-        Self::VmConfirmedUntrue,
-        Self::SlotOnGoneHost,
-        Self::OrphanStays,
-        Self::DisturbedTooMany,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The value of the label `law` in metrics.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::SlotOrphaned => "slot_orphaned",
-            Self::FinalizerMissing => "finalizer_missing",
-            Self::HostOverbooked => "host_overbooked",
-            Self::SlotInWrongZone => "slot_in_wrong_zone",
-            Self::SlotName => "slot_name",
-            Self::VmInTwoSlots => "vm_in_two_slots",
-            Self::CoresOversold => "cores_oversold",
-            Self::SlotNumberTwice => "slot_number_twice",
-            Self::ServedTwice => "served_twice",
-            Self::DuplicateUntrue => "duplicate_untrue",
-            Self::CommitmentSilent => "commitment_silent",
-            Self::CommitmentLeftOver => "commitment_left_over",
-            Self::ConditionOutdated => "condition_outdated",
-            Self::ReadyUntrue => "ready_untrue",
-            Self::SummaryUntrue => "summary_untrue",
-            Self::SlotSum => "slot_sum",
-            Self::SlotIdentity => "slot_identity",
-            Self::SlotUnmarked => "slot_unmarked",
-            Self::AcceptedSpec => "accepted_spec",
-            Self::AcceptedState => "accepted_state",
-            Self::SlotNotInForce => "slot_not_in_force",
-            Self::SlotReadyUntrue => "slot_ready_untrue",
-            Self::CoresIdle => "cores_idle",
-            Self::VmUnconfirmed => "vm_unconfirmed",
-            Self::VmConfirmedUntrue => "vm_confirmed_untrue",
-            Self::SlotOnGoneHost => "slot_on_gone_host",
-            Self::OrphanStays => "orphan_stays",
-            Self::DisturbedTooMany => "disturbed_too_many",
-        }
-    }
-}
-
-impl fmt::Display for Law {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+        self.into()
     }
 }
 

@@ -111,7 +111,7 @@ fn each_law_of_every_write_is_noticed_when_it_is_broken() {
             },
         ),
     ];
-    let of_every_write = Law::ALL.into_iter().filter(|law| *law <= Law::CoresOversold);
+    let of_every_write = Law::ALL.iter().copied().filter(|law| *law <= Law::CoresOversold);
     assert_eq!(BTreeSet::from(noticed), of_every_write.collect());
 }
 
@@ -205,7 +205,7 @@ fn each_law_of_rest_is_noticed_when_it_is_broken() {
             waits_for_cores(world, 2);
         }),
     ];
-    let of_rest = Law::ALL.into_iter().filter(|law| *law > Law::CoresOversold && *law < Law::SlotOnGoneHost);
+    let of_rest = Law::ALL.iter().copied().filter(|law| *law > Law::CoresOversold && *law < Law::SlotOnGoneHost);
     let noticed: BTreeSet<_> = noticed.into_iter().chain(laws_about_vms_that_are_noticed()).collect();
     assert_eq!(noticed, of_rest.collect());
 }

@@ -4,6 +4,8 @@
 mod check;
 mod pattern;
 
+use strum::IntoStaticStr;
+
 pub use check::check;
 pub use pattern::Pattern;
 
@@ -53,10 +55,12 @@ struct Maximum {
 }
 
 /// The types in use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 enum Type {
     Object,
     Array,
+    #[strum(serialize = "string")]
     Text,
     Integer,
     Number,
@@ -64,15 +68,8 @@ enum Type {
 }
 
 impl Type {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Object => "object",
-            Self::Array => "array",
-            Self::Text => "string",
-            Self::Integer => "integer",
-            Self::Number => "number",
-            Self::Null => "null",
-        }
+    fn name(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -8,6 +8,7 @@ use berth_core::{HostName, Resources};
 use berth_crds::Hypervisor;
 use berth_crds::conditions::reservation as texts;
 use berth_scheduler::Verdict;
+use strum::IntoStaticStr;
 
 use crate::facts::{Delays, Facts, HostFact};
 
@@ -53,7 +54,8 @@ pub enum Step {
 }
 
 /// Why a slot lost its host.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Revocation {
     /// Somebody cleared `targetHost`.
     Cleared,
@@ -156,14 +158,7 @@ impl Step {
 impl Revocation {
     /// The value of the label `cause` in metrics.
     pub fn cause(&self) -> &'static str {
-        match self {
-            Self::Cleared => "cleared",
-            Self::HostGone(..) => "host_gone",
-            Self::NoSuchHost(_) => "no_such_host",
-            Self::WrongZone(..) => "wrong_zone",
-            Self::Overbooked(..) => "overbooked",
-            Self::Oversubscribed(..) => "oversubscribed",
-        }
+        self.into()
     }
 
     /// The message of the condition: the fixed text, and what a person has to know.

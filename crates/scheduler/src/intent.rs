@@ -1,9 +1,8 @@
 //! What a request is made for, and the scheduler hints that say so (document 60 section 2.4).
 
-use std::collections::BTreeMap;
-use std::fmt;
-
 use serde_json::Value;
+use std::collections::BTreeMap;
+use strum::{Display, IntoStaticStr, VariantArray};
 
 use crate::SchedulerError;
 
@@ -13,7 +12,8 @@ const CHECK_TYPE: &str = "_nova_check_type";
 pub(crate) const DOMAIN_NAME: &str = "domain_name";
 
 /// What a request is made for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, Display, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Intent {
     /// A new VM.
     Create,
@@ -49,31 +49,11 @@ impl Intent {
     ];
 
     /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Create,
-        Self::Rebuild,
-        Self::Resize,
-        Self::LiveMigration,
-        Self::Evacuate,
-        Self::ReserveForFailover,
-        Self::ReuseFailoverReservation,
-        Self::ReserveForCommittedResource,
-        Self::CapacityProbe,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The name in metrics and history.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Rebuild => "rebuild",
-            Self::Resize => "resize",
-            Self::LiveMigration => "live_migration",
-            Self::Evacuate => "evacuate",
-            Self::ReserveForFailover => "reserve_for_failover",
-            Self::ReuseFailoverReservation => "reuse_failover_reservation",
-            Self::ReserveForCommittedResource => "reserve_for_committed_resource",
-            Self::CapacityProbe => "capacity_probe",
-        }
+        self.into()
     }
 
     /// The intent of a hint's value; anything unknown is a creation.
@@ -109,12 +89,6 @@ impl Intent {
             Self::LiveMigration => "live_migrate",
             other => other.as_str(),
         }
-    }
-}
-
-impl fmt::Display for Intent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }
 
@@ -179,7 +153,7 @@ mod tests {
 
     #[test]
     fn document_60_section_2_4_intents() {
-        for intent in Intent::ALL {
+        for intent in Intent::ALL.iter().copied() {
             assert_eq!(Hints::for_intent(intent).intent(), Some(intent));
         }
         assert_eq!(hints(&json!("")).intent(), Some(Intent::Create));

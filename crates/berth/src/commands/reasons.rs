@@ -159,7 +159,7 @@ mod tests {
             let condition = ready_condition(Status::False, reason.as_str(), "", None, now());
             Told::of_slot(&condition).meaning
         };
-        let all: BTreeSet<String> = reservation::Reason::ALL.into_iter().map(said).collect();
+        let all: BTreeSet<String> = reservation::Reason::ALL.iter().copied().map(said).collect();
         assert_eq!(all.len(), reservation::Reason::ALL.len());
         assert!(all.iter().all(|sentence| sentence.ends_with('.') && sentence != FOREIGN));
     }

@@ -209,7 +209,7 @@ fn shortened(
     configured: &ReservationController,
 ) -> Request {
     let intent =
-        source.intent.as_deref().and_then(|name| Intent::ALL.into_iter().find(|intent| intent.as_str() == name));
+        source.intent.as_deref().and_then(|name| Intent::ALL.iter().copied().find(|intent| intent.as_str() == name));
     let is_slot = intent == Some(Intent::ReserveForCommittedResource);
     let usual = configured.pipeline(group.name.as_str()).filter(|_| is_slot);
     let request = Request {

@@ -6,13 +6,15 @@ use std::fmt;
 
 use hyper_util::client::legacy;
 use kube::core::Status;
+use strum::IntoStaticStr;
 use thiserror::Error;
 
 use crate::answers::words;
 use crate::{Class, Classified, NotLeader, ObjectKey, chain};
 
 /// What was to be done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Operation {
     /// Read the object.
     Get,
@@ -29,13 +31,7 @@ pub enum Operation {
 impl Operation {
     /// The value of the label `verb` in metrics.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "get",
-            Self::Create => "create",
-            Self::Patch => "patch",
-            Self::PatchStatus => "patch_status",
-            Self::Delete => "delete",
-        }
+        self.into()
     }
 }
 

@@ -1,8 +1,10 @@
 //! The condition Ready of a Reservation, in all three variants (document 10 section 3.7, document 21 sections 5 and 15
 //! no. 7; decision U36).
 
+use strum::{IntoStaticStr, VariantArray};
+
 /// Why a Reservation is ready or not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
 pub enum Reason {
     /// Slot, `False`: it has no flavor.
     MissingResourceName,
@@ -31,55 +33,25 @@ pub enum Reason {
     /// In-flight, `Unknown`: the VM is on no host yet.
     InstanceNotFound,
     /// In-flight, `Unknown`: the VM does not have its new size yet.
+    #[strum(serialize = "VMSizeMismatch")]
     VmSizeMismatch,
     /// In-flight, `Unknown`: whether the VM has its new size cannot be found out. Of ours: the reference always asks Nova.
+    #[strum(serialize = "VMSizeUnknown")]
     VmSizeUnknown,
 }
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 15] = [
-        Self::MissingResourceName,
-        Self::PreAllocated,
-        Self::ReservationActive,
-        Self::PlacementRevoked,
-        Self::NoHostsAvailable,
-        Self::NoHostsFound,
-        Self::FlavorNotFound,
-        Self::FlavorDataUnavailable,
-        Self::SchedulerUnavailable,
-        Self::InvalidResources,
-        Self::UnexpectedType,
-        Self::MissingSpec,
-        Self::InstanceNotFound,
-        Self::VmSizeMismatch,
-        Self::VmSizeUnknown,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The text on the wire.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::MissingResourceName => "MissingResourceName",
-            Self::PreAllocated => "PreAllocated",
-            Self::ReservationActive => "ReservationActive",
-            Self::PlacementRevoked => "PlacementRevoked",
-            Self::NoHostsAvailable => "NoHostsAvailable",
-            Self::NoHostsFound => "NoHostsFound",
-            Self::FlavorNotFound => "FlavorNotFound",
-            Self::FlavorDataUnavailable => "FlavorDataUnavailable",
-            Self::SchedulerUnavailable => "SchedulerUnavailable",
-            Self::InvalidResources => "InvalidResources",
-            Self::UnexpectedType => "UnexpectedType",
-            Self::MissingSpec => "MissingSpec",
-            Self::InstanceNotFound => "InstanceNotFound",
-            Self::VmSizeMismatch => "VMSizeMismatch",
-            Self::VmSizeUnknown => "VMSizeUnknown",
-        }
+        self.into()
     }
 
     /// Reads the text on the wire; none for a reason that is not ours.
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.as_str() == text)
+        Self::ALL.iter().copied().find(|reason| reason.as_str() == text)
     }
 }
 
@@ -185,7 +157,7 @@ mod tests {
 
     #[test]
     fn every_reason_reads_back() {
-        for reason in Reason::ALL {
+        for reason in Reason::ALL.iter().copied() {
             assert_eq!(Reason::parse(reason.as_str()), Some(reason));
         }
         assert_eq!(Reason::parse("Accepted"), None);

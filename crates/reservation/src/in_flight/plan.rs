@@ -7,6 +7,7 @@ use berth_cluster::ObjectKey;
 use berth_crds::conditions::Status;
 use berth_crds::conditions::reservation::{self as texts, Reason};
 use jiff::{SignedDuration, Timestamp};
+use strum::IntoStaticStr;
 
 use super::facts::{Facts, Flight};
 use crate::status::Says;
@@ -36,7 +37,8 @@ pub enum Step {
 }
 
 /// Why in-flight reservations are deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Cause {
     /// The VM is where it was to go, or on another host that it was not on before.
     Landed,
@@ -49,11 +51,7 @@ pub enum Cause {
 impl Cause {
     /// The value of the label `cause` in metrics.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Landed => "landed",
-            Self::EndTime => "end_time",
-            Self::Age => "age",
-        }
+        self.into()
     }
 }
 
