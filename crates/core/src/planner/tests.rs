@@ -1,3 +1,5 @@
+mod twice;
+
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
