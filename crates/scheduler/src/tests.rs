@@ -15,6 +15,7 @@ mod properties;
 mod running;
 mod slots;
 mod traces;
+mod twice;
 mod waiting;
 mod weighers;
 
