@@ -12,6 +12,7 @@ mod holding;
 mod lawful;
 mod pins;
 mod properties;
+mod ranking;
 mod running;
 mod slots;
 mod traces;
