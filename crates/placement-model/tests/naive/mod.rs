@@ -10,4 +10,5 @@ pub mod random;
 mod values;
 
 pub use cloud::Cloud;
-pub use values::{Answer, read};
+#[allow(unused_imports, reason = "each test uses some of them")]
+pub use values::{Answer, capacity, read};
