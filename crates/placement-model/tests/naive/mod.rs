@@ -9,6 +9,7 @@ pub mod queries;
 pub mod random;
 mod values;
 
+#[allow(unused_imports, reason = "each test uses some of them")]
 pub use cloud::Cloud;
 #[allow(unused_imports, reason = "each test uses some of them")]
 pub use values::{Answer, capacity, read};

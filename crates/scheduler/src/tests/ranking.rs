@@ -109,4 +109,23 @@ proptest! {
         let found = names(&run(&pipeline(&[], &[step]), &asked, &fleet(&cloud, &made)).unwrap().hosts);
         prop_assert_eq!(found, by_score(&cloud, |host| f64::from(u8::from(is_good(host)))));
     }
+
+    #[test]
+    fn failover_slots_are_gathered_but_not_those_of_one_group(cloud in any_cloud(), slots in vec((0_usize..5, any::<bool>()), 1..8)) {
+        let hints = Hints::for_intent(Intent::ReserveForFailover).with("_cortex_resource_group", "g1");
+        let asked = Request { hints, ..request(1, 1024, &[]) };
+        let made: Vec<Reservation> = (0..).zip(&slots).map(|(number, (on, same))| Reservation {
+            group: if *same { "g1" } else { "g2" }.into(),
+            ..failover(&format!("f{number}"), &format!("h{on}"), gib(1, 1), &["x"])
+        }).collect();
+        let of = |host: &Host| made.iter().filter(|slot| slot.status_host.as_ref() == Some(&host.name)).count();
+        let same = |host: &Host| {
+            made.iter().filter(|slot| slot.status_host.as_ref() == Some(&host.name) && slot.group.as_str() == "g1").count()
+        };
+        let step = StepSpec::new("kvm_failover_reservation_consolidation");
+        let found = names(&run(&pipeline(&[], &[step]), &asked, &fleet(&cloud, &made)).unwrap().hosts);
+        // Ten of one group weigh as much as one slot less.
+        let score = |host: &Host| f64::from(u32::try_from(10 * of(host)).unwrap()) - f64::from(u32::try_from(same(host)).unwrap());
+        prop_assert_eq!(found, by_score(&cloud, score));
+    }
 }
