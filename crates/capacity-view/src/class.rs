@@ -2,9 +2,10 @@
 //! that the per-host totals of document 60 section 13.2 answer it without looking at single reservations.
 
 use berth_core::reservation::{Reservation, ReservationKind};
+use strum::VariantArray;
 
 /// The class of a reservation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum Class {
     /// A ready slot of a commitment; a request of its project and group may unlock it.
     Committed,
@@ -25,18 +26,7 @@ pub enum Class {
 }
 
 impl Class {
-    pub(crate) const COUNT: usize = 8;
-
-    const ALL: [Self; Self::COUNT] = [
-        Self::Committed,
-        Self::Ungrouped,
-        Self::CommittedUnready,
-        Self::Failover,
-        Self::FailoverUnready,
-        Self::InFlight,
-        Self::Other,
-        Self::Assumed,
-    ];
+    pub(crate) const COUNT: usize = Self::VARIANTS.len();
 
     /// The class of a reservation as it stands.
     pub fn of(reservation: &Reservation) -> Self {
@@ -95,7 +85,7 @@ impl ClassSet {
 
     /// The classes in the set.
     pub fn iter(self) -> impl Iterator<Item = Class> {
-        Class::ALL.into_iter().filter(move |class| self.has(*class))
+        Class::VARIANTS.iter().copied().filter(move |class| self.has(*class))
     }
 }
 

@@ -192,6 +192,34 @@ proptest! {
     }
 
     #[test]
+    fn a_view_that_is_told_the_last_state_at_once_shows_the_same(events in shown(), hosts_first in any::<bool>()) {
+        let (view, objects) = told(events);
+        let hosts = objects.hosts.values().map(|host| Event::Host(Box::new(host.clone())));
+        let slots = objects.reservations.values().map(|slot| Event::Reservation(Box::new(slot.clone())));
+        let events: Vec<Event> = if hosts_first { hosts.chain(slots).collect() } else { slots.chain(hosts).collect() };
+        let (anew, _) = told(events);
+        for name in objects.hosts.keys() {
+            prop_assert_eq!(anew.free(name), view.free(name));
+            let takes = |view: &View| view.state(view.id(name).unwrap()).unwrap().taken().to_vec();
+            prop_assert_eq!(takes(&anew), takes(&view));
+        }
+        prop_assert_eq!((anew.host_count(), anew.reservation_count()), (view.host_count(), view.reservation_count()));
+    }
+
+    #[test]
+    fn a_need_of_nothing_fits_wherever_nothing_is_over_booked(events in shown()) {
+        let (view, _) = told(events);
+        let overlay = view.overlay();
+        let rooms = overlay.rooms(&Question { count_ungrouped: true, ..Question::default() });
+        let mut hosts = view.present().clone();
+        rooms.keep_fitting(Resources::ZERO, &mut hosts);
+        for (id, state) in view.hosts() {
+            let is_sound = state.free().known().is_some() && !state.free().overbooked();
+            prop_assert_eq!(hosts.has(id), is_sound);
+        }
+    }
+
+    #[test]
     fn lookups_find_what_a_scan_of_the_reservations_finds(events in vec(event(), 1..60), vm in vm(), instance in instance()) {
         let (view, objects) = told(events);
         prop_assert_eq!(view.reservation_count(), objects.reservations.len());
