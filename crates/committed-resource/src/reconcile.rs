@@ -266,13 +266,17 @@ impl<S: Scheduler> CommittedResourceController<S> {
         decided: &Decided,
         request_id: String,
     ) -> Result<(), Error> {
-        let entries = Entries { controller: self, decided };
+        let entries = Entries { controller: self, decided, has_ended: false };
         if decided.is_refused(facts) || decided.plan.is_empty() {
+            entries.end();
             return Ok(());
         }
         debug!(plan = %decided.plan.slots, request_id, "applying");
         if decided.plan.course == Course::Reserve && decided.plan.slots.create.len() > LONG_APPLY {
-            self.write(key, object, Some(&Says::waiting()), facts, &decided.plan.course).await?;
+            if let Err(error) = self.write(key, object, Some(&Says::waiting()), facts, &decided.plan.course).await {
+                entries.end();
+                return Err(error);
+            }
         }
         let newest = self.context.commitments.store().get(key).unwrap_or_else(|| object.clone());
         let rolls_back = decided.plan.course == Course::RolledBack;
@@ -287,7 +291,7 @@ impl<S: Scheduler> CommittedResourceController<S> {
             origin: Origin { request_id, commitment_uid: object.uid().unwrap_or_default(), creator },
         };
         let outcome = apply.run(&newest, facts, decided).await;
-        drop(entries);
+        entries.end();
         outcome
     }
 
@@ -363,15 +367,26 @@ struct Acted {
     outcome: Result<(), Error>,
 }
 
-/// The assume entries of a plan: they end with the apply, however it ends, also when it is cut off (U1).
+/// The assume entries of a plan: they end with the apply. Of an apply that is cut off nobody knows which of its writes have
+/// happened: its entries are in doubt then, and end when the slots have been looked up.
 struct Entries<'a, S: Scheduler> {
     controller: &'a CommittedResourceController<S>,
     decided: &'a Decided,
+    has_ended: bool,
+}
+
+impl<S: Scheduler> Entries<'_, S> {
+    fn end(mut self) {
+        self.has_ended = true;
+        self.controller.context.scheduler.applied(&self.decided.assumed);
+    }
 }
 
 impl<S: Scheduler> Drop for Entries<'_, S> {
     fn drop(&mut self) {
-        self.controller.context.scheduler.applied(&self.decided.assumed);
+        if !self.has_ended {
+            self.decided.assumed.iter().for_each(|slot| self.controller.context.scheduler.in_doubt(slot));
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use berth_crds::{CommittedResource, names};
 use berth_telemetry::clock::Clock;
-use berth_testkit::{Server, seeds};
+use berth_testkit::{Fault, Server, Verb, seeds};
 use serde_json::json;
 
 use support::*;
@@ -88,4 +88,20 @@ async fn d1_a_crash_between_any_two_writes_of_a_deletion_leaks_no_slot() {
         assert_eq!(slots_and_hosts(&server), [], "after {crash_after} writes");
         assert_eq!(server.all::<CommittedResource>().unwrap(), []);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconciliation_that_is_cut_off_while_it_creates_slots_holds_their_hosts_until_they_were_looked_up() {
+    let clock = clock();
+    let server = server(&clock, &HOSTS, &seeds::patient(UUID, 1));
+    let process = Process::start(&server, &clock);
+    server.fail(Verb::Create, &slot_path(0), 1, Fault::Hang);
+    let cut = std::time::Duration::from_secs(1);
+    assert!(tokio::time::timeout(cut, process.reconcile()).await.is_err());
+    assert_eq!(process.world.scheduler.assumed(), 1, "the slot may exist");
+    assert_eq!(process.world.scheduler.doubts().len(), 1);
+    assert_eq!(process.settle().await, []);
+    assert_accepted(&server, 1, &HOSTS);
+    process.settle_for_good().await;
+    assert_eq!(process.world.scheduler.assumed(), 0);
 }

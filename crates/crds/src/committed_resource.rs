@@ -1,10 +1,11 @@
 //! CommittedResource: one commitment that Limes knows (document 10 section 2).
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use strum::{Display, IntoStaticStr};
 
 use crate::{Quantity, schema, wire};

@@ -1,7 +1,8 @@
 //! What a request is made for, and the scheduler hints that say so (document 60 section 2.4).
 
-use serde_json::Value;
 use std::collections::BTreeMap;
+
+use serde_json::Value;
 use strum::{Display, IntoStaticStr, VariantArray};
 
 use crate::SchedulerError;
