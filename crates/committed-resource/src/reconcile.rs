@@ -272,11 +272,12 @@ impl<S: Scheduler> CommittedResourceController<S> {
             return Ok(());
         }
         debug!(plan = %decided.plan.slots, request_id, "applying");
-        if decided.plan.course == Course::Reserve && decided.plan.slots.create.len() > LONG_APPLY {
-            if let Err(error) = self.write(key, object, Some(&Says::waiting()), facts, &decided.plan.course).await {
-                entries.end();
-                return Err(error);
-            }
+        let is_long = decided.plan.course == Course::Reserve && decided.plan.slots.create.len() > LONG_APPLY;
+        if is_long
+            && let Err(error) = self.write(key, object, Some(&Says::waiting()), facts, &decided.plan.course).await
+        {
+            entries.end();
+            return Err(error);
         }
         let newest = self.context.commitments.store().get(key).unwrap_or_else(|| object.clone());
         let rolls_back = decided.plan.course == Course::RolledBack;

@@ -106,7 +106,9 @@ fn write_group(group: &Group, suffix: &str, pairs: &mut Pairs) {
     if !plain.is_empty() {
         add("required", plain.join(","));
     }
-    any.into_iter().for_each(|set| add("required", any_of(set)));
+    for set in any {
+        add("required", any_of(set));
+    }
     group.member_of.iter().for_each(|set| add("member_of", any_of(set)));
     group.forbidden_aggregates.iter().for_each(|key| add("member_of", format!("!{key}")));
     group.in_tree.iter().for_each(|key| add("in_tree", key.to_string()));
@@ -203,7 +205,7 @@ proptest! {
         let (version, mut pairs) = (version(minor), Pairs::new());
         let group = known_to(group, version, true);
         write_group(&group, "", &mut pairs);
-        name.iter().for_each(|name| pairs.push(("name".to_owned(), name.clone())));
+        pairs.extend(name.iter().map(|name| ("name".to_owned(), name.clone())));
         if is_one {
             pairs.push(("uuid".to_owned(), PROVIDER.to_owned()));
         }

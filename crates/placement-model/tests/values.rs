@@ -51,7 +51,7 @@ proptest! {
             1 => digits,
             2 => format!("urn:uuid:{parts}"),
             3 => format!("{{{parts}}}"),
-            _ => digits.chars().map(|digit| format!("{digit}-")).collect(),
+            _ => digits.chars().flat_map(|digit| [digit, '-']).collect(),
         };
         let digits_only = |text: &str| text.split_once("uuid:").map_or(text.to_owned(), |(_, uuid)| uuid.to_owned());
         let spelled = if is_upper { digits_only(&spelled).to_uppercase() } else { spelled };

@@ -122,18 +122,15 @@ impl<'a> Naive<'a> {
                 };
                 let mut candidates: Vec<&mut Staying> = self.stay.iter_mut().filter(of_class).collect();
                 candidates.sort_by_key(|kept| (kept.size.memory, kept.number, kept.slot.name.clone()));
-                match candidates.iter().rposition(|kept| kept.size.memory <= left) {
-                    Some(place) => {
-                        left -= candidates[place].size.memory;
-                        gone.push(candidates[place].slot.name.to_string());
+                if let Some(place) = candidates.iter().rposition(|kept| kept.size.memory <= left) {
+                    left -= candidates[place].size.memory;
+                    gone.push(candidates[place].slot.name.to_string());
+                } else {
+                    if let Some(smallest) = candidates.first_mut() {
+                        smallest.cut_to(smallest.size.memory - left);
+                        left = Bytes::ZERO;
                     }
-                    None => {
-                        if let Some(smallest) = candidates.first_mut() {
-                            smallest.cut_to(smallest.size.memory - left);
-                            left = Bytes::ZERO;
-                        }
-                        break;
-                    }
+                    break;
                 }
             }
         }
