@@ -1,5 +1,5 @@
-//! The command line (document 11 sections 3.1 and 3.2, decision U26). Flags are those of the reference's manager, so
-//! that its charts work; those that have no meaning here are accepted and ignored.
+//! The command line. Flags are those of the reference's manager, so that its charts work; those that have no meaning
+//! here are accepted and ignored.
 
 use std::ffi::OsString;
 
@@ -122,7 +122,7 @@ impl Arguments {
     }
 }
 
-/// A first argument that is a flag belongs to the operator: that is how the reference is started (U26).
+/// A first argument that is a flag belongs to the operator: that is how the reference is started.
 fn with_command(mut all: Vec<OsString>) -> Vec<OsString> {
     let ours = ["-h", "--help", "-V", "--version"];
     let first = all.get(1).and_then(|first| first.to_str()).unwrap_or_default();

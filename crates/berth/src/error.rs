@@ -198,7 +198,7 @@ impl Error {
         }
     }
 
-    /// 2 for a configuration that cannot be used (document 11 section 2.1) and for a request that is none, else 1.
+    /// 2 for a configuration that cannot be used and for a request that is none, else 1.
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Telemetry(TelemetryError::Configuration { .. })

@@ -69,7 +69,7 @@ pub(crate) struct Watched {
     pub(crate) interval: Duration,
     /// `requeueIntervalGracePeriod`: how long something may be missing before what depends on it has to go.
     pub(crate) grace: Duration,
-    /// What is left as it is (U57).
+    /// What is left as it is.
     pub(crate) frozen: Frozen,
 }
 
@@ -163,7 +163,7 @@ impl Memory {
         let mut always = always(&snapshot, &self.outside);
         always.extend(self.hosts.broken(now).into_iter().chain(self.orphans.broken(now)));
         let mut at_rest = at_rest(&snapshot);
-        // Slots of old data are never marked (U49).
+        // Slots of old data are never marked.
         at_rest.retain(|violation| violation.law != Law::SlotUnmarked);
         Broken { always, at_rest }
     }

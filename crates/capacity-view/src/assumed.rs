@@ -1,4 +1,4 @@
-//! What was decided and is not observed yet (U1): one entry per slot. When an entry ends is decided in
+//! What was decided and is not observed yet: one entry per slot. When an entry ends is decided in
 //! [`View`](crate::View), how long an apply may take by its caller.
 
 use std::collections::BTreeMap;

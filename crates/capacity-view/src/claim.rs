@@ -1,6 +1,6 @@
-//! What an answer from outside this process has promised and no object shows yet (document 60 section 14.1): one claim
-//! per instance, a VM or a slot by its name. When a claim ends because of what is seen is decided here; what it takes on
-//! its host in [`crate::outlook`].
+//! What an answer from outside this process has promised and no object shows yet: one claim per instance, a VM or a
+//! slot by its name. When a claim ends because of what is seen is decided here; what it takes on its host in
+//! [`crate::outlook`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

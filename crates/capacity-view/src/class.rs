@@ -9,7 +9,7 @@ use strum::VariantArray;
 pub enum Class {
     /// A ready slot of a commitment; a request of its project and group may unlock it.
     Committed,
-    /// A ready slot without a flavor group: unlocked for everybody (document 60 section 6.3 rule 1).
+    /// A ready slot without a flavor group: unlocked for everybody.
     Ungrouped,
     /// A slot of a commitment that is not ready: placed, and never unlocked.
     CommittedUnready,
@@ -55,7 +55,7 @@ impl ClassSet {
     pub const COMMITTED: Self = Self::of(&[Class::Committed, Class::Ungrouped, Class::CommittedUnready]);
     /// `FailoverReservation`.
     pub const FAILOVER: Self = Self::of(&[Class::Failover, Class::FailoverUnready]);
-    /// `InFlightReservation` and the assume list (document 60 section 14.1).
+    /// `InFlightReservation` and the assume list.
     pub const IN_FLIGHT: Self = Self::of(&[Class::InFlight, Class::Assumed]);
 
     /// These classes.

@@ -1,6 +1,6 @@
-//! One host with everything that takes room on it, summed per class. What a single slot takes is followed as it changes;
-//! where slots depend on each other, because a VM counts in the first one only (U35) or something is claimed, everything
-//! is made anew from the reservations that name the host. The formula itself is in `berth_core::block`.
+//! One host with everything that takes room on it, summed per class. What a single slot takes is followed as it
+//! changes; where slots depend on each other, because a VM counts in the first one only or something is claimed,
+//! everything is made anew from the reservations that name the host. The formula itself is in `berth_core::block`.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Side indexes over reservations and assume entries: who names a host, whose slots are whose, which reservations
 //! concern or expect a VM, in which clusters there are any. They make a request cost its own slots instead of all
-//! reservations (document 60 section 13.2).
+//! reservations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,7 +77,7 @@ impl Index {
         drop_key(&mut self.assumed_on, host, key);
     }
 
-    /// The reservations that name the host (U5).
+    /// The reservations that name the host.
     pub(crate) fn on_host(&self, host: &HostName) -> &Keys {
         self.on_host.get(host).unwrap_or(&NO_KEYS)
     }

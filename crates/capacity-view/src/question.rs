@@ -1,5 +1,5 @@
-//! How much room a request finds on each host: which reservations count for it and which are unlocked (document 60
-//! sections 6.2 to 6.4 with B13, B32 and B33). Whether the room is enough is for the caller.
+//! How much room a request finds on each host: which reservations count for it and which are unlocked. Whether the room
+//! is enough is for the caller.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::{Class, ClassSet, HostId, HostSet, HostState, Overlay, Taken, View};
 #[expect(clippy::struct_excessive_bools, reason = "independent switches of the API")]
 pub struct Question<'q> {
     /// VMs are not counted and reservations block their full size; in-flight reservations and the assume list are
-    /// ignored (document 60 B33).
+    /// ignored.
     pub assume_empty: bool,
     /// Slots of commitments are ignored.
     pub ignore_committed: bool,
@@ -21,17 +21,17 @@ pub struct Question<'q> {
     pub ignore_failover: bool,
     /// In-flight reservations and the assume list are ignored.
     pub ignore_in_flight: bool,
-    /// Ready slots without a flavor group count as well. Slot placement sets this, so that it and the free capacity
-    /// of a host (U5) never disagree.
+    /// Ready slots without a flavor group count as well. Slot placement sets this, so that it and the free capacity of
+    /// a host never disagree.
     pub count_ungrouped: bool,
-    /// Ready slots of this project and group do not block, except for VMs that are still to come (document 60 B13).
+    /// Ready slots of this project and group do not block, except for VMs that are still to come.
     pub owner: Option<(&'q ProjectId, &'q GroupName)>,
     /// Ready fail-over reservations for the request's own VM do not block.
     pub own_failover: bool,
     /// No ready fail-over reservation blocks.
     pub any_failover: bool,
-    /// The request's own instance: its claim does not count (document 60 section 14.1), its in-flight reservations do
-    /// not block (B32), nor does its own part of an unlocked slot.
+    /// The request's own instance: its claim does not count, its in-flight reservations do not block, nor does its own
+    /// part of an unlocked slot.
     pub vm: Option<&'q VmId>,
 }
 

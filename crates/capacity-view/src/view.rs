@@ -18,7 +18,7 @@ use crate::{Assumed, Claim, Class, Entries, HostId, HostSet, HostState};
 /// All hosts, reservations, assume entries and claims, with the free room of each host.
 ///
 /// Hosts are known by name alone: when two clusters hold a Hypervisor of the same name, the one that was set last
-/// counts (document 60 B2) and [`View::displaced`] goes up.
+/// counts and [`View::displaced`] goes up.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     hosts: Hosts,
@@ -293,8 +293,7 @@ impl View {
         self.renewed
     }
 
-    /// The hosts whose kept sums differ from sums made anew from the objects; always empty unless there is a defect
-    /// (document 60 section 13.2: to be checked in the background and counted).
+    /// The hosts whose kept sums differ from sums made anew from the objects; always empty unless there is a defect.
     pub fn drift(&self) -> Vec<HostName> {
         let mut anew = Self::default();
         for known in self.reservations.values() {

@@ -1,4 +1,4 @@
-//! Claims of answers from outside: what they take, whom they bind, and when they end (document 60 section 14.1).
+//! Claims of answers from outside: what they take, whom they bind, and when they end.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
-//! The brake (D14): a plan that would delete or move too many slots of a zone within ten minutes, without anybody having
-//! wished it, stops. It decides whether a plan may go on and tells people when one may not; what a plan would disturb, and
-//! what is said of the object concerned, is up to the controllers. All of a process share one window per zone.
+//! The brake: a plan that would delete or move too many slots of a zone within ten minutes, without anybody having
+//! wished it, stops. It decides whether a plan may go on and tells people when one may not; what a plan would disturb,
+//! and what is said of the object concerned, is up to the controllers. All of a process share one window per zone.
 //!
 //! The window is memory: after a restart it is empty, so at most twice the limit is disturbed within ten minutes.
 

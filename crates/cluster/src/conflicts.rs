@@ -1,6 +1,6 @@
-//! Names that several clusters have: objects that should be one, of which nobody knows which counts (document 11 sections
-//! 9.5 and 9.7, section 14 no. 10). It decides what is counted and told; reading goes on, and creating is refused by the
-//! writer. Which of the objects is served is decided by the controllers (ruling U14).
+//! Names that several clusters have: objects that should be one, of which nobody knows which counts. It decides what is
+//! counted and told; reading goes on, and creating is refused by the writer. Which of the objects is served is decided
+//! by the controllers.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

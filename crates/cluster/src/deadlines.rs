@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How long a write may take before its outcome counts as unknown (decision D10).
+/// How long a write may take before its outcome counts as unknown.
 pub const WRITE_DEADLINE: Duration = Duration::from_secs(4);
 
 /// How long a read may take.

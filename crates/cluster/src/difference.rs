@@ -1,5 +1,5 @@
 //! The merge patch that turns one JSON value into another (RFC 7386). Only what differs is sent, so fields that our
-//! types do not know stay, and two writers of different keys do not undo each other (document 10 section 12).
+//! types do not know stay, and two writers of different keys do not undo each other.
 
 use serde_json::{Map, Value};
 

@@ -87,7 +87,7 @@ impl Events {
     }
 
     /// Publishes an event about `object` of `cluster`, sooner or later or, when there are too many, never. Events about
-    /// cluster scoped objects go to the namespace `default` (ruling U39).
+    /// cluster scoped objects go to the namespace `default`.
     pub fn publish(&self, cluster: &ClusterName, object: &ObjectReference, event: Event) {
         let waiting = Waiting { fence: self.fence.clone(), cluster: cluster.clone(), object: object.clone(), event };
         if let Err(error) = self.queue.try_send(waiting) {

@@ -16,7 +16,7 @@ use tracing::warn;
 
 use crate::{Class, Classified, Completeness, Malformed, ObjectKey, Store};
 
-/// Why the flavor groups cannot be read (document 20 section 12.2).
+/// Why the flavor groups cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FlavorGroupsError {
     /// The object is missing or does not decode.

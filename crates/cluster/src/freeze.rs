@@ -1,6 +1,6 @@
-//! What is frozen (decision U57): a commitment with the annotation, and everything of a zone or flavor group that the
-//! configuration names. It decides whether an object may be touched, and how a person lifts that; controllers ask it
-//! before they plan anything.
+//! What is frozen: a commitment with the annotation, and everything of a zone or flavor group that the configuration
+//! names. It decides whether an object may be touched, and how a person lifts that; controllers ask it before they plan
+//! anything.
 //!
 //! Objects are frozen by commitment UUID: when one part of a commitment is, in whatever cluster, all of it is. Half a
 //! commitment could not be left as it is while the other half is planned.

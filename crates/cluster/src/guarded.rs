@@ -1,6 +1,6 @@
-//! Reading one object without letting a malformed one stop the list (document 10 section 0.5). It decides whether an
-//! object decodes and keeps what is needed if it does not: its metadata, the error and the raw JSON, because a
-//! Reservation that we cannot read still holds its host. What is done with it is the business of the store.
+//! Reading one object without letting a malformed one stop the list. It decides whether an object decodes and keeps
+//! what is needed if it does not: its metadata, the error and the raw JSON, because a Reservation that we cannot read
+//! still holds its host. What is done with it is the business of the store.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! A kind as routing, texts and metrics name it. It decides how a kind is printed (document 11 section 9.4); which kinds
-//! there are is decided by the types and the configuration.
+//! A kind as routing, texts and metrics name it. It decides how a kind is printed; which kinds there are is decided by
+//! the types and the configuration.
 
 use berth_telemetry::config;
 

@@ -1,5 +1,5 @@
-//! The indexes of document 10 section 11 (and U53) over our kinds: by commitment, project, VM and host. A controller
-//! makes its store with the list of the kind and asks with the single constants.
+//! The indexes of document 10 section 11 over our kinds: by commitment, project, VM and host. A controller makes its
+//! store with the list of the kind and asks with the single constants.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! The key of an object: its cluster and its name. All kinds that Berth reads and writes are cluster scoped
-//! (document 10 section 0.1), so there is no namespace; equal names in two clusters are two objects.
+//! The key of an object: its cluster and its name. All kinds that Berth reads and writes are cluster scoped, so there
+//! is no namespace; equal names in two clusters are two objects.
 
 use std::fmt;
 use std::sync::Arc;

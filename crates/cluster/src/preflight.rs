@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use crate::deadlines::READ_DEADLINE;
 use crate::{Cluster, Kind, chain};
 
-/// The oldest API server that knows all that our CRDs use (ruling U16).
+/// The oldest API server that knows all that our CRDs use.
 const OLDEST: (u32, u32) = (1, 31);
 
 /// Questions that are asked at the same time.

@@ -1,6 +1,5 @@
-//! Which clusters hold the objects of a kind, and into which one an object belongs (document 11 sections 9.3 and 9.4). It
-//! decides by the configuration alone; whether a cluster answers, and what becomes of an object that is in the wrong one,
-//! is decided by others.
+//! Which clusters hold the objects of a kind, and into which one an object belongs. It decides by the configuration
+//! alone; whether a cluster answers, and what becomes of an object that is in the wrong one, is decided by others.
 
 use std::sync::Arc;
 
@@ -61,7 +60,7 @@ pub enum RouteError {
 }
 
 impl RouteError {
-    /// True if the zone is simply not served here, which some callers pass over (document 11 section 9.5).
+    /// True if the zone is simply not served here, which some callers pass over.
     pub fn is_no_cluster_matched(&self) -> bool {
         matches!(self, Self::NoClusterMatched { .. })
     }
@@ -169,7 +168,7 @@ fn without_zone(kind: &config::Kind) -> String {
     format!("{thing} does not have availability zone in spec")
 }
 
-/// The reason when a remote has no zone. The configuration refuses such remotes (section 14 no. 14).
+/// The reason when a remote has no zone. The configuration refuses such remotes.
 fn without_label(kind: &config::Kind) -> String {
     let label = if kind.kind == "Reservation" { "availability zone" } else { config::ZONE_LABEL };
     format!("cluster does not have {label} label")

@@ -197,8 +197,8 @@ impl<K: Kind> Store<K> {
         self.until(|data| data.clusters.get(cluster).is_some_and(|member| member.entries.synced())).await;
     }
 
-    /// Asks for a new, consistent read of every cluster. Until that is complete a cluster is not followed: what was read
-    /// before proves nothing to somebody who has just become the leader (decision D10, take-over).
+    /// Asks for a new, consistent read of every cluster. Until that is complete a cluster is not followed: what was
+    /// read before proves nothing to somebody who has just become the leader.
     pub fn relist(&self) {
         self.shared.relists.send_modify(|relists| *relists += 1);
         self.shared.moved.send_modify(|moved| *moved += 1);

@@ -70,8 +70,8 @@ impl<K: Kind> Writer<K> {
         Self { metrics: Some(metrics), ..self }
     }
 
-    /// The same writer, which writes only while the fence is open (decision D10). The fence is asked when a write begins
-    /// and again when its bytes go to the socket. To be called within a runtime.
+    /// The same writer, which writes only while the fence is open. The fence is asked when a write begins and again
+    /// when its bytes go to the socket. To be called within a runtime.
     #[must_use]
     pub fn fenced(self, fence: Fence) -> Self {
         Self { clusters: self.clusters.fenced(&fence), fence, ..self }
@@ -135,7 +135,7 @@ impl<K: Kind> Writer<K> {
     /// Deletes the object that was `seen`, not a successor of the same name. With a guard only if it has not changed
     /// since. An object that is gone already is a success; one with finalizers stays until they are removed.
     ///
-    /// A deletion must not be decided on a partial read (decision D5): `whole` is the proof that it was not.
+    /// A deletion must not be decided on a partial read: `whole` is the proof that it was not.
     pub async fn delete(&self, key: &ObjectKey, seen: &K, guard: Guard, whole: &Whole<K>) -> Result<(), WriteError> {
         let call = call::<K>(Operation::Delete, key);
         if *whole.cluster() != key.cluster {
@@ -259,7 +259,7 @@ impl<K: Kind> Writer<K> {
         }
     }
 
-    /// A name stands for one object, whichever cluster has it (document 11 section 9.5).
+    /// A name stands for one object, whichever cluster has it.
     fn refuse_second(&self, call: &Call) -> Result<(), WriteError> {
         let others = self.store.elsewhere(&call.key);
         if others.is_empty() {

@@ -60,8 +60,8 @@ impl<S: Scheduler> Apply<'_, S> {
         Ok(())
     }
 
-    /// Whoever freezes a commitment in the middle of its apply finds no write that was not under way (U57): to be asked
-    /// when there is nothing more to wait for.
+    /// Whoever freezes a commitment in the middle of its apply finds no write that was not under way: to be asked when
+    /// there is nothing more to wait for.
     fn may_go_on(&self) -> Result<(), Error> {
         if self.freezer.commitment(self.commitment).is_some() { Err(Error::Frozen) } else { Ok(()) }
     }
@@ -74,7 +74,7 @@ impl<S: Scheduler> Apply<'_, S> {
         }
     }
 
-    /// A slot with finalizers of others is still there after its deletion: then ours stays, too (D1). What a duplicate
+    /// A slot with finalizers of others is still there after its deletion: then ours stays, too. What a duplicate
     /// shows, what is known of a cluster that a person has given up, and Reservations of other types that name the
     /// commitment in old data, do not count.
     fn nothing_is_left(&self, facts: &Facts) -> bool {

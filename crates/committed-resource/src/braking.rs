@@ -1,5 +1,5 @@
-//! What the brake has to be asked for (D14): slots with a host that a plan deletes although the commitment wished nothing
-//! of the kind, because the flavor groups or the slots are not what they were. A plan that it stops is not applied at all.
+//! What the brake has to be asked for: slots with a host that a plan deletes although the commitment wished nothing of
+//! the kind, because the flavor groups or the slots are not what they were. A plan that it stops is not applied at all.
 
 use std::collections::BTreeSet;
 

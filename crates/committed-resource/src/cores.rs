@@ -1,5 +1,5 @@
-//! Cores of the whole process: how many there are, who holds them, and the one lock under which they are given out (U56).
-//! It gathers what objects show and asks the ledger; which commitment asks for what is planned elsewhere.
+//! Cores of the whole process: how many there are, who holds them, and the one lock under which they are given out. It
+//! gathers what objects show and asks the ledger; which commitment asks for what is planned elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -60,7 +60,7 @@ impl CoresBook {
     }
 
     /// What there is in a place, for a commitment in `cluster`. A read that is not complete is never the reason for a
-    /// refusal (U37).
+    /// refusal.
     pub(crate) fn capacity(&self, place: &Place, cluster: &ClusterName) -> Capacity {
         match self.object(place, cluster) {
             Err(why) => Capacity::Unknown(why),
@@ -107,7 +107,7 @@ impl CoresBook {
         self.requests.add(keys);
     }
 
-    /// The first object by name, then by cluster (document 20 section 19 no. 10 f).
+    /// The first object by name, then by cluster.
     fn object(&self, place: &Place, cluster: &ClusterName) -> Result<Option<Entry<FlavorGroupCapacity>>, Hindrance> {
         let zone = Some(place.zone.as_str());
         let serving = self.routes.target::<FlavorGroupCapacity>(zone)?;
@@ -134,7 +134,7 @@ impl CoresBook {
         }
     }
 
-    /// Accepted cores of served commitments (U14), each in the place in which it was accepted.
+    /// Accepted cores of served commitments, each in the place in which it was accepted.
     fn shown(&self, place: &Place, now: Timestamp) -> BTreeMap<ObjectKey, Cores> {
         let entries = self.commitments.select(&COMMITMENT_BY_CORES, &place.indexed());
         let served =

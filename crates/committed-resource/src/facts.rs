@@ -26,19 +26,19 @@ pub struct Facts {
     pub name: String,
     /// The cluster that holds it.
     pub cluster: ClusterName,
-    /// Why it is left exactly as it is (U57).
+    /// Why it is left exactly as it is.
     pub frozen: Option<Frozen>,
-    /// The cluster of its zone, when that is another one (D1).
+    /// The cluster of its zone, when that is another one.
     pub belongs_to: Option<ClusterName>,
     /// Why nobody knows what commitments there are in that cluster, if so: one of them may be served in its place.
     pub belongs_unread: Option<Partial>,
     /// `metadata.generation`.
     pub generation: i64,
-    /// `metadata.creationTimestamp`: the rank among commitments that wait for room (U43).
+    /// `metadata.creationTimestamp`: the rank among commitments that wait for room.
     pub created: Timestamp,
     /// It has a deletion time.
     pub deleting: bool,
-    /// It carries the finalizer that releases its slots (D1).
+    /// It carries the finalizer that releases its slots.
     pub has_finalizer: bool,
     /// What is wanted.
     pub spec: Spec,
@@ -46,7 +46,7 @@ pub struct Facts {
     pub accepted: Option<Spec>,
     /// Its Ready condition.
     pub ready: Option<Ready>,
-    /// The object that is served in its place, when two have the same UUID (U14).
+    /// The object that is served in its place, when two have the same UUID.
     pub served_instead: Option<Served>,
     /// What each cluster holds of it.
     pub holdings: BTreeMap<ClusterName, Holding>,
@@ -54,15 +54,15 @@ pub struct Facts {
     pub site: Result<Site, RouteError>,
     /// The same for the accepted spec.
     pub accepted_site: Result<Site, RouteError>,
-    /// Clusters that a person has given up: what they may hold does not keep the commitment (D1).
+    /// Clusters that a person has given up: what they may hold does not keep the commitment.
     pub forgotten: BTreeSet<ClusterName>,
-    /// Which names of slots are taken by other objects (U54).
+    /// Which names of slots are taken by other objects.
     pub taken: Taken,
     /// The flavor groups, or why they cannot be read.
     pub groups: Result<Arc<FlavorGroups>, FlavorGroupsError>,
     /// Why the newest flavor groups cannot be read, while older ones count: then an unknown group proves nothing.
     pub outdated: Option<FlavorGroupsError>,
-    /// Free room on the hosts of slots that are smaller than their flavor (U41).
+    /// Free room on the hosts of slots that are smaller than their flavor.
     pub room: BTreeMap<HostName, Resources>,
     /// Why the first of its slots in the waiting list of the scheduler found no host.
     pub shortage: Option<Shortage>,
@@ -84,20 +84,20 @@ pub struct Served {
 pub struct Holding {
     /// The slots with its UUID.
     pub slots: Vec<Slot>,
-    /// Proof that there are no others, or why there may be: then no slot is created, sized or deleted there (U47).
+    /// Proof that there are no others, or why there may be: then no slot is created, sized or deleted there.
     pub read: Result<Whole<Reservation>, Partial>,
-    /// Another object of that cluster has the same UUID: the slots are left to whoever sorts that out (U14).
+    /// Another object of that cluster has the same UUID: the slots are left to whoever sorts that out.
     pub shared: bool,
 }
 
-/// Where the slots and hosts of a zone are (document 11 section 9.3).
+/// Where the slots and hosts of a zone are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// The cluster of its Reservations.
     pub cluster: ClusterName,
     /// Why its hosts are not followed, if so: then no slot is placed.
     pub hosts_unknown: Option<Partial>,
-    /// A Hypervisor that cannot be read, and why: then a lack of room proves nothing (U37).
+    /// A Hypervisor that cannot be read, and why: then a lack of room proves nothing.
     pub host_unreadable: Option<UnreadableHost>,
 }
 
@@ -197,8 +197,8 @@ impl Facts {
         self.ready.as_ref().is_some_and(|ready| ready.status == ConditionStatus::True)
     }
 
-    /// The reason of a commitment that was over before: a clock that is set back does not bring it to life (U38). Where
-    /// old data repeats the state that a commitment had when its end came, it has expired.
+    /// The reason of a commitment that was over before: a clock that is set back does not bring it to life. Where old
+    /// data repeats the state that a commitment had when its end came, it has expired.
     pub fn was_over(&self) -> Option<State> {
         match self.verdict()?.reason? {
             Reason::Inactive(CommitmentState::Superseded) => Some(State::Superseded),
@@ -207,7 +207,7 @@ impl Facts {
         }
     }
 
-    /// True when a failure may be answered with a rejection: not once the accepted spec covers what is wanted (U12).
+    /// True when a failure may be answered with a rejection: not once the accepted spec covers what is wanted.
     pub fn may_reject(&self) -> bool {
         self.spec.allow_rejection && !self.accepted.as_ref().is_some_and(|accepted| accepted.covers(&self.spec))
     }

@@ -23,7 +23,7 @@ pub struct Outlook {
     pub facts: Facts,
     /// What it would do, with hosts for new slots.
     pub decided: Decided,
-    /// The whole is refused: nothing of the plan is done (D13).
+    /// The whole is refused: nothing of the plan is done.
     pub refused: bool,
     /// What it would say of the facts as they are, and when it would look again.
     pub report: Report,

@@ -1,6 +1,6 @@
-//! The ledger of cores (ruling U56): what was decided and is not shown by objects yet. It decides whether a request fits
-//! into what is left, so that no two decisions give out the same cores, and it leaves to others what objects show, and
-//! when a decision has been written.
+//! The ledger of cores: what was decided and is not shown by objects yet. It decides whether a request fits into what
+//! is left, so that no two decisions give out the same cores, and it leaves to others what objects show, and when a
+//! decision has been written.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct Claim {
     pub place: Place,
     /// How many.
     pub cores: Cores,
-    /// How many there are at all: those of the empty data centre (document 20 section 13).
+    /// How many there are at all: those of the empty data centre.
     pub total: Cores,
 }
 
@@ -37,8 +37,8 @@ pub enum Verdict {
     Short {
         /// Cores that are left; below zero when more was accepted than there is now.
         available: Cores,
-        /// It would fit without what is decided and not shown yet. That may still come to nothing, so it is no reason to
-        /// reject anybody (U37).
+        /// It would fit without what is decided and not shown yet. That may still come to nothing, so it is no reason
+        /// to reject anybody.
         provisional: bool,
     },
 }

@@ -1,4 +1,4 @@
-//! The controller that turns a commitment into slots on hosts and says what became of it (document 20).
+//! The controller that turns a commitment into slots on hosts and says what became of it.
 //!
 //! A look reads facts, plans, decides on hosts for the whole plan at once, applies, and reports. It creates and deletes
 //! slots; where a slot is in force, the controller of `berth-reservation` says.

@@ -1,4 +1,4 @@
-//! Metrics of the controller (document 20 section 16).
+//! Metrics of the controller.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! Slots as objects: what a new Reservation looks like and what is changed on a kept one (document 20 sections 12.6
-//! and 12.7).
+//! Slots as objects: what a new Reservation looks like and what is changed on a kept one.
 
 use berth_core::planner::{NewSlot, Target};
 use berth_core::{HostName, Resources};
@@ -12,7 +11,7 @@ use jiff::Timestamp;
 pub struct Origin {
     /// Correlates the slot with the request or look that made it.
     pub request_id: String,
-    /// `metadata.uid` of the commitment: marks slots as made by us (U49).
+    /// `metadata.uid` of the commitment: marks slots as made by us.
     pub commitment_uid: String,
     /// `creator` of the slot.
     pub creator: &'static str,

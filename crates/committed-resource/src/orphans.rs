@@ -1,4 +1,4 @@
-//! Slots whose commitment is gone (U49): after a restore from a backup, or when somebody has removed the finalizer. The
+//! Slots whose commitment is gone: after a restore from a backup, or when somebody has removed the finalizer. The
 //! controller looks at one slot at a time and decides, with `plan`, whether it is one of ours that nobody has missed a
 //! commitment of for long enough. Slots that others made stay and are counted.
 

@@ -1,6 +1,6 @@
-//! `slotCreationDelay` (document 20 sections 3 and 12.3, section 19 no. 20): an external scheduler is asked slot by slot,
-//! and may want a pause between them. It decides how many slots of a plan a look creates; the rest is left to later looks,
-//! so that nobody sleeps and no event cuts the pause short. After a restart a pause may be missing.
+//! `slotCreationDelay`: an external scheduler is asked slot by slot, and may want a pause between them. It decides how
+//! many slots of a plan a look creates; the rest is left to later looks, so that nobody sleeps and no event cuts the
+//! pause short. After a restart a pause may be missing.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Plan and decide: which slots a commitment is to have, and which hosts its new slots get.
 //!
 //! `plan` is a function of facts. `decide` is the only step that touches the capacity view: it asks for room for the
-//! whole plan at once (D13) and plans again when a slot cannot be restored on its host (U41).
+//! whole plan at once and plans again when a slot cannot be restored on its host.
 
 use berth_core::commitment::{Phase, ResourceType};
 use berth_core::slot::Slot;
@@ -39,11 +39,11 @@ pub struct Decided {
     pub hosts: Vec<Option<HostName>>,
     /// Why a slot has no host.
     pub shortage: Option<Shortage>,
-    /// Hosts are found later, slot by slot: the scheduler is an external one (D13).
+    /// Hosts are found later, slot by slot: the scheduler is an external one.
     pub later: bool,
     /// How much of the plan this look creates, if not all of it.
     pub paced: Option<Paced>,
-    /// Slots that hold an assume entry until the apply has ended (U1).
+    /// Slots that hold an assume entry until the apply has ended.
     pub assumed: Vec<SlotKey>,
     /// What the ledger says to [`Course::Count`].
     pub cores: Option<Verdict>,
@@ -52,9 +52,9 @@ pub struct Decided {
 /// How the requests to the scheduler are made.
 #[derive(Clone, Debug, Default)]
 pub struct Placing {
-    /// Pipeline of the commitment's flavor group (document 21 section 6.3).
+    /// Pipeline of the commitment's flavor group.
     pub pipeline: String,
-    /// Name of the commitment's domain, if it could be resolved (document 21 section 6.2).
+    /// Name of the commitment's domain, if it could be resolved.
     pub domain_name: Option<String>,
     /// Correlates everything that one look causes.
     pub request_id: String,
@@ -87,7 +87,7 @@ fn wanted(facts: &Facts, limits: Limits) -> Plan {
         (None, ResourceType::Cores) => cores(facts),
         (None, ResourceType::Memory) => memory(facts, limits.max_new_slots),
     };
-    // Slots of old data may lack it, whatever else can be done for their commitment (U50).
+    // Slots of old data may lack it, whatever else can be done for their commitment.
     let holds = !plan.slots.create.is_empty() || facts.all_slots().next().is_some();
     let finalizer = if holds && !facts.has_finalizer { Finalizer::Add } else { Finalizer::Leave };
     Plan { finalizer, ..plan }
@@ -227,7 +227,7 @@ impl Decided {
         Self::undecided(Plan::idle(course))
     }
 
-    /// How many of the plan's slots have a host, or could have one: `r` in the texts (U45).
+    /// How many of the plan's slots have a host, or could have one: `r` in the texts.
     pub fn could_be_placed(&self, facts: &Facts) -> usize {
         let gone = self.plan.slots.gone();
         let stays = |slot: &&Slot| !slot.terminating && !gone.contains(&slot.name);

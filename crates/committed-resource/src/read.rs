@@ -97,8 +97,8 @@ impl<S: Scheduler> Reader<'_, S> {
         slot
     }
 
-    /// Proof that the slots of this commitment are all known and are its own, or why they may not be. They may be those of
-    /// a commitment with the same UUID in their cluster, which then has to be known (U14). A Reservation that cannot be
+    /// Proof that the slots of this commitment are all known and are its own, or why they may not be. They may be those
+    /// of a commitment with the same UUID in their cluster, which then has to be known. A Reservation that cannot be
     /// read counts when it looks like one of them; those of others must not keep this commitment from being served.
     fn whole(
         &self,

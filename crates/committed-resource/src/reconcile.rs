@@ -63,9 +63,9 @@ pub struct Context<S> {
     pub routes: Routes,
     /// The flavor groups.
     pub flavor_groups: FlavorGroupsCache,
-    /// Knows what is left as it is (U57).
+    /// Knows what is left as it is.
     pub freezer: Freezer,
-    /// Stops what would disturb too much (D14).
+    /// Stops what would disturb too much.
     pub brake: Brake,
     /// Finds hosts.
     pub scheduler: Arc<S>,
@@ -196,7 +196,7 @@ impl<S: Scheduler> CommittedResourceController<S> {
         Ok(Acted { decided, untouched, outcome })
     }
 
-    /// With an external scheduler slots may have to be created with a pause between them (U1).
+    /// With an external scheduler slots may have to be created with a pause between them.
     fn paced(&self, key: &ObjectKey, decided: Decided) -> Decided {
         let pause = self.context.settings.slot_creation_delay;
         if !decided.later || pause.is_zero() {
@@ -336,8 +336,7 @@ impl<S: Scheduler> CommittedResourceController<S> {
         Ok(())
     }
 
-    /// One event per change of the reason, except for the first `Reserving` (U39), and one for each mark that comes or
-    /// goes.
+    /// One event per change of the reason, except for the first `Reserving`, and one for each mark that comes or goes.
     fn tell(&self, key: &ObjectKey, old: &CommittedResource, new: &CommittedResource, says: Option<&Says>) {
         for event in changed_marks(old, new) {
             info!(commitment = %key.name, reason = event.reason, message = event.note, "commitment marked");

@@ -1,4 +1,4 @@
-//! Which object is served when several have the same UUID (U14), and where a commitment belongs.
+//! Which object is served when several have the same UUID, and where a commitment belongs.
 
 use berth_cluster::indexes::COMMITMENT_BY_UUID;
 use berth_cluster::{Entry, ObjectKey, Routes, Store};
@@ -8,7 +8,7 @@ use kube::ResourceExt;
 
 use crate::facts::Served;
 
-/// The cluster of its zone, when that is another one than the one that holds it (D1).
+/// The cluster of its zone, when that is another one than the one that holds it.
 pub(crate) fn belongs_to(routes: &Routes, key: &ObjectKey, object: &CommittedResource) -> Option<ClusterName> {
     let cluster = routes.target::<CommittedResource>(Some(&object.spec.availability_zone)).ok()?;
     (cluster != key.cluster).then_some(cluster)
@@ -23,7 +23,7 @@ pub(crate) fn same_uuid(
 }
 
 /// Of several objects with one UUID the one in the cluster of its zone is served, then the one with the canonical name,
-/// then the first (U14). None when it is this one.
+/// then the first. None when it is this one.
 pub(crate) fn served_instead(
     commitments: &Store<CommittedResource>,
     routes: &Routes,
@@ -42,7 +42,7 @@ pub(crate) fn served_instead(
     (served.key != *key).then(|| Served { key: served.key.clone(), protects })
 }
 
-/// True for a commitment that goes only after its slots (D1).
+/// True for a commitment that goes only after its slots.
 pub(crate) fn has_finalizer(object: &CommittedResource) -> bool {
     object.finalizers().iter().any(|finalizer| finalizer == labels::RELEASE_SLOTS)
 }

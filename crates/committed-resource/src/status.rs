@@ -1,5 +1,4 @@
-//! Report: what the Ready condition of a commitment says after a look, and when to look again (document 20 sections 7
-//! to 11, U38, U40, U45, U48, U52).
+//! Report: what the Ready condition of a commitment says after a look, and when to look again.
 
 use std::time::Duration;
 
@@ -46,7 +45,7 @@ pub struct Says {
     pub reason: Reason,
     /// What it says; a difference here is a reason to write.
     pub message: Message,
-    /// Continues the message after a colon; alone no reason to write (U52).
+    /// Continues the message after a colon; alone no reason to write.
     pub detail: Option<String>,
 }
 
@@ -68,7 +67,7 @@ pub fn report(after: &Facts, decided: &Decided, delays: Delays, now: Timestamp) 
     Report { says, again: again.into_iter().chain(pause).chain(end.and_then(|end| until_over(end, now))).min() }
 }
 
-/// One second after the end, when it has certainly passed (document 20 section 19 no. 2).
+/// One second after the end, when it has certainly passed.
 fn until_over(end: Timestamp, now: Timestamp) -> Option<Duration> {
     let left: Duration = end.duration_since(now).try_into().ok()?;
     Some(left + Duration::from_secs(1))
@@ -129,7 +128,7 @@ fn misplaced(after: &Facts, cluster: &ClusterName) -> Says {
     Says::no(Reason::WrongCluster, message).detailed(Some(detail))
 }
 
-/// What keeps a commitment from going away (D1).
+/// What keeps a commitment from going away.
 fn releasing(after: &Facts) -> Option<Says> {
     if let Some((cluster, why)) = after.unreadable().next() {
         return Some(still_there(cluster, Some(why.to_string())));
@@ -167,7 +166,7 @@ fn reserve(after: &Facts, decided: &Decided) -> Says {
     Says::waiting()
 }
 
-/// Document 20 section 13. What is decided for others and may still come to nothing rejects nobody (U37).
+/// Document 20 section 13. What is decided for others and may still come to nothing rejects nobody.
 fn counted(after: &Facts, claim: &Claim, verdict: Option<Verdict>) -> Says {
     match verdict {
         Some(Verdict::Enough) => Says::accepted(),
@@ -243,7 +242,7 @@ impl Says {
 }
 
 /// The status that the object is to have. It equals the old one when there is nothing new to say: times, the summary
-/// and details of a message are no reason to write (U38, U52).
+/// and details of a message are no reason to write.
 pub fn status(object: &CommittedResource, says: &Says, now: Timestamp) -> CommittedResourceStatus {
     let mut status = object.status.clone().unwrap_or_default();
     let generation = object.metadata.generation.unwrap_or_default();
@@ -263,7 +262,7 @@ pub fn status(object: &CommittedResource, says: &Says, now: Timestamp) -> Commit
     status
 }
 
-/// The first successful plan after a failure starts the back-off anew (U38).
+/// The first successful plan after a failure starts the back-off anew.
 fn say(all: &mut Vec<Condition>, says: &Says, generation: i64, now: Timestamp) {
     let status = if says.ready { Status::True } else { Status::False };
     let new = conditions::ready_condition(status, says.reason.as_str(), &says.text(), Some(generation), now);

@@ -47,7 +47,7 @@ pub(crate) fn declare(watches: &mut Watches<ObjectKey>, stores: &Watched<'_>) {
 }
 
 /// A commitment concerns itself and, when it comes or goes or what decides between duplicates or freezes them changes,
-/// all others with its UUID (U14, U57); when it gives up cores, those that wait for them.
+/// all others with its UUID; when it gives up cores, those that wait for them.
 fn by_commitment(change: &Change<CommittedResource>, commitments: &Store<CommittedResource>) -> BTreeSet<ObjectKey> {
     let mut keys: BTreeSet<_> = [change.key.clone()].into();
     if standing(change.old.as_deref()) != standing(change.new.as_deref()) {

@@ -1,4 +1,4 @@
-//! The brake (D14): what nobody wished stops before a region is cleared, and goes on when its cause has gone or somebody
+//! The brake: what nobody wished stops before a region is cleared, and goes on when its cause has gone or somebody
 //! confirms.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 

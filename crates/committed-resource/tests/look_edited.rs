@@ -1,5 +1,4 @@
-//! The spec changes between plan and report (document 20 section 17 no. 1): what is said about a generation was planned
-//! for it.
+//! The spec changes between plan and report: what is said about a generation was planned for it.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 mod support;

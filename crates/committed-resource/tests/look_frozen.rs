@@ -1,4 +1,4 @@
-//! Freeze (U57): a commitment with the annotation, and its slots, stay exactly as they are, whatever happens around them.
+//! Freeze: a commitment with the annotation, and its slots, stay exactly as they are, whatever happens around them.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 mod support;

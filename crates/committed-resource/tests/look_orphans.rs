@@ -1,4 +1,4 @@
-//! Slots without a commitment (U49): after a restore from a backup that lacks it, or a finalizer that somebody removed.
+//! Slots without a commitment: after a restore from a backup that lacks it, or a finalizer that somebody removed.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! When to look again at a commitment that cannot be served yet (document 20 section 11).
+//! When to look again at a commitment that cannot be served yet.
 
 use std::time::Duration;
 

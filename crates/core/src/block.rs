@@ -1,4 +1,4 @@
-//! How much a reservation blocks on a host: the one block formula (document 21 section 9 with U5 and U35).
+//! How much a reservation blocks on a host: the one block formula.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::units::Resources;
 /// What the reservations on one host block there, each with its own part.
 ///
 /// `reservations` are those that name the host, in ascending order of their key: a VM that several slots of the host
-/// expect counts in the first one only (U35).
+/// expect counts in the first one only.
 pub fn blocks_on<'a>(
     host: &Host,
     reservations: impl IntoIterator<Item = &'a Reservation>,
@@ -19,8 +19,8 @@ pub fn blocks_on<'a>(
     reservations.into_iter().map(|reservation| (reservation, block(reservation, host, &mut counted))).collect()
 }
 
-/// What one reservation blocks on a host if that is the same whatever else is there: `None` when it expects a VM that the
-/// host lists, because that one counts in the first slot only (U35).
+/// What one reservation blocks on a host if that is the same whatever else is there: `None` when it expects a VM that
+/// the host lists, because that one counts in the first slot only.
 pub fn block_alone(reservation: &Reservation, host: &Host) -> Option<Block> {
     let mut counted = BTreeSet::new();
     let block = block(reservation, host, &mut counted);
@@ -32,8 +32,7 @@ pub fn block_alone(reservation: &Reservation, host: &Host) -> Option<Block> {
 pub struct Block {
     /// The block while VMs count: what must stay free besides the VMs that are there.
     pub block: Resources,
-    /// The part for VMs that are expected and not there yet; it stays blocked when the slot is unlocked for its
-    /// owner (document 60 B13).
+    /// The part for VMs that are expected and not there yet; it stays blocked when the slot is unlocked for its owner.
     pub pending: Resources,
 }
 

@@ -1,4 +1,4 @@
-//! What a commitment asks for, and in which phase of its life it is (document 20 sections 2, 5, 6 and 12.1).
+//! What a commitment asks for, and in which phase of its life it is.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub enum ResourceType {
 pub enum State {
     /// Begins in the future.
     Planned,
-    /// Waits for confirmation; holds capacity (decision on document 20, question 1).
+    /// Waits for confirmation; holds capacity.
     Pending,
     /// Confirmed in advance.
     Guaranteed,
@@ -79,15 +79,15 @@ pub enum SpecError {
         "unexpected commitment format: spec.commitmentUUID is {0:?}, it must have 6 to 40 characters of a-z, A-Z, 0-9 and \"-\""
     )]
     Uuid(CommitmentUuid),
-    /// The amount is below zero (old objects only, document 10 section 14 A01).
+    /// The amount is below zero.
     #[error("unexpected commitment format: spec.amount is {0}, it must not be negative")]
     Negative(Quantity),
-    /// A name is missing (old objects only, document 10 section 14 A03).
+    /// A name is missing.
     #[error("unexpected commitment format: spec.{0} must not be empty")]
     Empty(&'static str),
 }
 
-/// Where a commitment stands (document 20 section 5, with section 19 no. 11).
+/// Where a commitment stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Not yet: holds nothing.
@@ -99,17 +99,17 @@ pub enum Phase {
 }
 
 impl Spec {
-    /// Memory wanted, rounded up to whole MiB (U41); zero for a negative amount.
+    /// Memory wanted, rounded up to whole MiB; zero for a negative amount.
     pub fn memory(&self) -> Bytes {
         Bytes::new(self.amount.round_up()).at_least_zero().up_to_mib()
     }
 
-    /// Cores wanted, rounded up to whole ones (U20); zero for a negative amount.
+    /// Cores wanted, rounded up to whole ones; zero for a negative amount.
     pub fn cores(&self) -> Cores {
         Cores::new(self.amount.round_up()).at_least_zero()
     }
 
-    /// Checks what admission may have let through in older times (document 20 section 12.1).
+    /// Checks what admission may have let through in older times.
     pub fn validate(&self) -> Result<(), SpecError> {
         let uuid = self.uuid.as_str();
         let plain = uuid.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
@@ -140,8 +140,8 @@ impl Spec {
         }
     }
 
-    /// True when this accepted spec holds at least what `wanted` asks for in the same group, zone and project: then
-    /// a failure no longer rejects (U12).
+    /// True when this accepted spec holds at least what `wanted` asks for in the same group, zone and project: then a
+    /// failure no longer rejects.
     pub fn covers(&self, wanted: &Self) -> bool {
         self.resource == wanted.resource
             && self.amount >= wanted.amount

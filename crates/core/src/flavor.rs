@@ -1,4 +1,4 @@
-//! Flavor groups as published in the Knowledge object `flavor-groups` (document 10 section 6.3).
+//! Flavor groups as published in the Knowledge object `flavor-groups`.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ impl Flavor {
         Resources::new(Bytes::from_mib(self.memory_mib), Cores::new(self.vcpus.into()))
     }
 
-    /// The size of a slot of this flavor that holds only `memory` (U7).
+    /// The size of a slot of this flavor that holds only `memory`.
     pub fn part(&self, memory: Bytes) -> Resources {
         let whole = self.size();
         Resources::new(memory, scale_cores(whole.cpu, memory, whole.memory))
@@ -52,8 +52,7 @@ pub enum Ratio {
 pub struct FlavorGroup {
     /// Its name, part of the LIQUID resource names.
     pub name: GroupName,
-    /// Memory descending, vCPUs descending, name ascending; flavors without memory are left out (document 20
-    /// section 19 no. 18).
+    /// Memory descending, vCPUs descending, name ascending; flavors without memory are left out.
     pub flavors: Vec<Flavor>,
     /// MiB per vCPU.
     pub ratio: Ratio,

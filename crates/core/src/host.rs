@@ -1,4 +1,4 @@
-//! A host: what the scheduler and the capacity view know of a Hypervisor (document 60 section 1.2).
+//! A host: what the scheduler and the capacity view know of a Hypervisor.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -86,7 +86,7 @@ pub struct Host {
     pub name: HostName,
     /// The zone label; empty without one.
     pub zone: Zone,
-    /// Capacity after overcommit, else physical capacity, rounded down (U20); all `None` when the object has neither.
+    /// Capacity after overcommit, else physical capacity, rounded down; all `None` when the object has neither.
     pub capacity: Amounts,
     /// `status.effectiveCapacity` alone, which the weighers read.
     pub effective_capacity: Amounts,
@@ -96,9 +96,9 @@ pub struct Host {
     pub nonsense: Option<String>,
     /// The VMs on the host and whether they run.
     pub instances: BTreeMap<VmId, bool>,
-    /// Traits from status, groups and custom traits (U9).
+    /// Traits from status, groups and custom traits.
     pub traits: BTreeSet<String>,
-    /// Aggregates from status and groups (U9).
+    /// Aggregates from status and groups.
     pub aggregates: Vec<Aggregate>,
     /// Project ids; empty means all.
     pub allowed_projects: BTreeSet<ProjectId>,

@@ -1,8 +1,8 @@
 //! Names as types: two of them never change places in a signature unnoticed.
 //!
-//! A name is cheap to clone (one shared allocation) and orders bytewise, which is the order of every
-//! deterministic choice in Berth. It carries no validation of its own: what the API server admits is decided
-//! by the CRDs, and old objects may hold anything (document 10 section 14).
+//! A name is cheap to clone (one shared allocation) and orders bytewise, which is the order of every deterministic
+//! choice in Berth. It carries no validation of its own: what the API server admits is decided by the CRDs, and old
+//! objects may hold anything.
 
 use std::borrow::Borrow;
 use std::fmt;

@@ -1,8 +1,7 @@
-//! The slot planner: which slots make a commitment's memory exactly its wish (document 20 sections 12 and 19, with
-//! decisions U7, U41, U44, U51, U54).
+//! The slot planner: which slots make a commitment's memory exactly its wish.
 //!
-//! It decides sizes, not hosts. A plan is a value: nothing is done until somebody applies it, and planning again on
-//! the world that it describes plans nothing. PAYG pre-allocation (section 12.5) is not part of it.
+//! It decides sizes, not hosts. A plan is a value: nothing is done until somebody applies it, and planning again on the
+//! world that it describes plans nothing. PAYG pre-allocation is not part of it.
 
 mod grow;
 mod release;
@@ -56,7 +55,7 @@ pub struct World<'a> {
     /// The slots of the commitment, in any order.
     pub slots: &'a [Slot],
     /// Free room of the hosts of slots that are to become larger ([`enlargeable`]); of a host that is absent nothing is
-    /// known, so nothing is enlarged there (U41).
+    /// known, so nothing is enlarged there.
     pub room: &'a BTreeMap<HostName, Resources>,
     /// Names of Reservations that are taken.
     pub taken: &'a dyn Fn(&SlotName) -> bool,
@@ -93,11 +92,11 @@ pub struct Release {
 pub enum Why {
     /// It belongs to another project, group or zone than the commitment does now.
     OtherIdentity,
-    /// Its flavor has left the group and it has no host (U51).
+    /// Its flavor has left the group and it has no host.
     LostFlavor,
     /// It holds no memory (hand-edited or very old objects).
     NoMemory,
-    /// It has fewer cores than it must have, no VM, and its host has no room to repair that (U54).
+    /// It has fewer cores than it must have, no VM, and its host has no room to repair that.
     TooFewCores,
     /// The commitment has become smaller.
     Surplus,
@@ -110,7 +109,7 @@ pub struct Update {
     pub name: SlotName,
     /// Its size after the write.
     pub size: Resources,
-    /// Its host, when the write makes it larger and the host must have room for that (U41).
+    /// Its host, when the write makes it larger and the host must have room for that.
     pub enlarge_on: Option<HostName>,
 }
 
@@ -271,8 +270,7 @@ impl<'a> Draft<'a> {
         });
     }
 
-    /// Whole MiB below `wanted`. The sum of the slots is rounded up to MiB once (U41), so less than one MiB is not
-    /// missing.
+    /// Whole MiB below `wanted`. The sum of the slots is rounded up to MiB once, so less than one MiB is not missing.
     fn missing(&self, wanted: Bytes) -> Bytes {
         Bytes::from_mib(u64::try_from((wanted - self.held).mib_down()).unwrap_or(0))
     }
@@ -301,8 +299,8 @@ impl<'a> Flavors<'a> {
 }
 
 impl<'a> Kept<'a> {
-    /// Its parent generation alone is a reason for a write only while it is not in force: a slot that needs nothing is not
-    /// written when its commitment changes (U38).
+    /// Its parent generation alone is a reason for a write only while it is not in force: a slot that needs nothing is
+    /// not written when its commitment changes.
     fn new(slot: &'a Slot, number: Option<u64>, flavor: Option<&'a Flavor>, target: &Target) -> Self {
         let unheard = slot.parent_generation != target.generation && !(slot.is_ready() && slot.is_placed());
         let outdated = !slot.labelled

@@ -1,7 +1,7 @@
-//! Kubernetes quantities as numbers (document 10 section 1.4).
+//! Kubernetes quantities as numbers.
 //!
-//! A quantity is read into an exact count of nano units, so that `1024Mi`, `1Gi` and `1073741824` compare equal,
-//! and written back in the one canonical form. Values beyond the 64-bit range saturate, as they do in Kubernetes.
+//! A quantity is read into an exact count of nano units, so that `1024Mi`, `1Gi` and `1073741824` compare equal, and
+//! written back in the one canonical form. Values beyond the 64-bit range saturate, as they do in Kubernetes.
 
 use std::fmt;
 
@@ -50,13 +50,13 @@ impl Quantity {
         parse(text).ok_or_else(|| QuantityError { text: text.to_owned() })
     }
 
-    /// The whole number of base units, rounded away from zero: what a *consumption* counts as (U20).
+    /// The whole number of base units, rounded away from zero: what a *consumption* counts as.
     pub fn round_up(self) -> i64 {
         let whole = self.nano / NANO;
         clamp(if self.nano % NANO == 0 { whole } else { whole + self.nano.signum() })
     }
 
-    /// The whole number of base units, rounded towards minus infinity: what a *capacity* counts as (U20).
+    /// The whole number of base units, rounded towards minus infinity: what a *capacity* counts as.
     pub fn round_down(self) -> i64 {
         clamp(self.nano.div_euclid(NANO))
     }

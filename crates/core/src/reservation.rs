@@ -1,4 +1,4 @@
-//! A Reservation as far as capacity is concerned: who holds how much on which hosts (document 10 section 3).
+//! A Reservation as far as capacity is concerned: who holds how much on which hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,8 +42,8 @@ pub enum ReservationKind {
 }
 
 impl Reservation {
-    /// The hosts that it blocks (U5): none while `targetHost` is empty, else `targetHost` and, while it is another
-    /// one, `status.host`.
+    /// The hosts that it blocks: none while `targetHost` is empty, else `targetHost` and, while it is another one,
+    /// `status.host`.
     pub fn hosts(&self) -> impl Iterator<Item = &HostName> {
         let target = self.target_host.as_ref();
         let leaving = self.status_host.as_ref().filter(|host| target.is_some_and(|target| target != *host));

@@ -1,4 +1,4 @@
-//! A slot of a commitment as its planner sees it (document 20 sections 2.3, 7.3 and 12.8).
+//! A slot of a commitment as its planner sees it.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ pub struct Slot {
     pub terminating: bool,
 }
 
-/// What a slot says about the present generation of its commitment (document 20 section 7.3, U38, U45).
+/// What a slot says about the present generation of its commitment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Placed and in force.
@@ -63,7 +63,7 @@ pub enum Standing {
     Pending,
 }
 
-/// Reasons of a False condition that mean: it cannot be placed (U45). Every other False is pending.
+/// Reasons of a False condition that mean: it cannot be placed. Every other False is pending.
 const FINAL_REASONS: [&str; 3] = ["NoHostsFound", "NoHostsAvailable", "FlavorNotFound"];
 
 impl Slot {
@@ -106,7 +106,7 @@ impl Slot {
     }
 }
 
-/// The number of a slot: what follows the known prefix of its commitment (document 20 section 19 no. 14).
+/// The number of a slot: what follows the known prefix of its commitment.
 pub fn number(name: &SlotName, prefix: &str) -> Option<u64> {
     let digits = name.as_str().strip_prefix(prefix)?;
     digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok())?

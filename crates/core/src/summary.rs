@@ -1,4 +1,4 @@
-//! `status.statusSummary`: one line for humans (document 10 section 2.6, document 20 section 10).
+//! `status.statusSummary`: one line for humans.
 
 use jiff::Timestamp;
 

@@ -1,4 +1,4 @@
-//! Memory and cores as types, and every rounding of them (decisions D6, U7, U18, U20).
+//! Memory and cores as types, and every rounding of them.
 //!
 //! 1 MiB is 1 048 576 bytes everywhere, whatever a field of an OpenStack API calls "MB".
 
@@ -110,7 +110,7 @@ impl Bytes {
         self.0.div_euclid(BYTES_PER_MIB)
     }
 
-    /// Rounded up to whole MiB: the unit in which slots are planned (U41).
+    /// Rounded up to whole MiB: the unit in which slots are planned.
     pub fn up_to_mib(self) -> Self {
         Self(self.mib_up().saturating_mul(BYTES_PER_MIB))
     }
@@ -188,8 +188,7 @@ impl fmt::Display for Resources {
     }
 }
 
-/// The cores of a part of a whole, rounded up: `ceil(cpu * part / whole)` (U7). A whole without memory keeps its
-/// cores.
+/// The cores of a part of a whole, rounded up: `ceil(cpu * part / whole)`. A whole without memory keeps its cores.
 pub fn scale_cores(cpu: Cores, part: Bytes, whole: Bytes) -> Cores {
     // The whole is what is asked for most.
     if whole <= Bytes::ZERO || part == whole {
@@ -201,8 +200,8 @@ pub fn scale_cores(cpu: Cores, part: Bytes, whole: Bytes) -> Cores {
     Cores::new(quantity::clamp(quotient))
 }
 
-/// The GiB that a flavor is declared with towards Limes: `(ramMiB + 16) / 1024`, so that a flavor that gives a few
-/// MiB to the hypervisor still counts in full (D6, U18).
+/// The GiB that a flavor is declared with towards Limes: `(ramMiB + 16) / 1024`, so that a flavor that gives a few MiB
+/// to the hypervisor still counts in full.
 pub fn declared_gib(ram_mib: u64) -> u64 {
     ram_mib.saturating_add(16) / 1024
 }

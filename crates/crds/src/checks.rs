@@ -1,4 +1,4 @@
-//! What the API server checks beyond types, kind by kind (document 10 sections 8.3, 15.1 and 15.2; decision U16).
+//! What the API server checks beyond types, kind by kind.
 //!
 //! K1 and D1 to D3 are absent: Knowledge and Datasource belong to another deployment. C6 is dropped by U16.
 
@@ -8,7 +8,7 @@ use crate::normalise::version;
 use crate::rules::What::{self, ConditionMap, NotEmpty, NotNegative, WholeQuantity};
 use crate::rules::{Check, Rule, attach};
 
-/// Fields that a list or watch of Reservations can select by (document 10 section 15.2 no. 6).
+/// Fields that a list or watch of Reservations can select by.
 const RESERVATION_SELECTABLE_FIELDS: [&str; 2] = [".spec.type", ".spec.targetHost"];
 
 const COMMITMENT: &str = "CommittedResource";
@@ -63,7 +63,7 @@ pub(crate) const OURS: &[Check] = &[
     check("15.2/5", QUOTA, "status.conditions", ConditionMap),
 ];
 
-/// The checks that come with the Hypervisor (document 10 section 8.3), word for word.
+/// The checks that come with the Hypervisor, word for word.
 pub(crate) const OF_OWNERS: &[Check] = &[
     check("8.3", HYPERVISOR, "spec", IMMUTABLE_IN_TERMINATION),
     check("8.3", HYPERVISOR, "spec", MAINTENANCE_REASON),

@@ -1,4 +1,4 @@
-//! CommittedResource: one commitment that Limes knows (document 10 section 2).
+//! CommittedResource: one commitment that Limes knows.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use strum::{Display, IntoStaticStr};
 
 use crate::{Quantity, schema, wire};
 
-/// What was committed: how much of which flavor group, where, for whom and until when (document 10 section 2.1).
+/// What was committed: how much of which flavor group, where, for whom and until when.
 ///
 /// Written by the change API and the syncer; the controllers only read it.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -76,7 +76,7 @@ pub struct CommittedResourceSpec {
     pub allow_rejection: bool,
 }
 
-/// What became of a commitment (document 10 section 2.3).
+/// What became of a commitment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommittedResourceStatus {
@@ -115,7 +115,7 @@ pub struct CommittedResourceStatus {
     pub status_summary: Option<String>,
 }
 
-/// What a commitment is about. The names differ from the keys of resource maps (document 10 section 1.5).
+/// What a commitment is about. The names differ from the keys of resource maps.
 #[derive(
     Clone,
     Copy,
@@ -149,7 +149,7 @@ impl ResourceType {
     }
 }
 
-/// Life cycle of a commitment in Limes (document 10 sections 2.1 and 2.2).
+/// Life cycle of a commitment in Limes.
 #[derive(
     Clone,
     Copy,

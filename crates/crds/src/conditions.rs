@@ -1,5 +1,4 @@
-//! Conditions: how they are read and written, and the words that stand in them (document 10 sections 1.3, 2.5, 3.7,
-//! 4.2 and 5.2; decisions D12 and U38).
+//! Conditions: how they are read and written, and the words that stand in them.
 //!
 //! Reasons and fixed texts are constants here, because clients match on them. Nothing here looks at a clock.
 
@@ -94,7 +93,7 @@ pub fn set_condition(conditions: &mut Vec<Condition>, new: Condition) -> bool {
 }
 
 /// Like [`set_condition`], but `lastTransitionTime` moves with the reason as well: it says since when the object is in
-/// this reason (decision U38).
+/// this reason.
 pub fn set_condition_by_reason(conditions: &mut Vec<Condition>, new: Condition) -> bool {
     replace(conditions, new, |old, new| old.status == new.status && old.reason == new.reason)
 }

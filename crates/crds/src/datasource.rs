@@ -1,5 +1,5 @@
-//! Datasource: an external data set that is copied into a database (document 10 section 7). Berth reads
-//! `spec.databaseSecretRef` of one object and writes none.
+//! Datasource: an external data set that is copied into a database. Berth reads `spec.databaseSecretRef` of one object
+//! and writes none.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::CustomResource;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Duration, SecretReference, schema};
 
-/// What is copied, from where and into which database (document 10 section 7.1). Written by the deployment.
+/// What is copied, from where and into which database. Written by the deployment.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "cortex.cloud",
@@ -141,7 +141,7 @@ fn default_resolution() -> Duration {
     "43200s".into()
 }
 
-/// How the copying went (document 10 section 7.2). Written by the datasource controllers.
+/// How the copying went. Written by the datasource controllers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DatasourceStatus {

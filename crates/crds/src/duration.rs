@@ -1,4 +1,4 @@
-//! Durations as they stand on the wire (document 10 section 0.4).
+//! Durations as they stand on the wire.
 
 use std::fmt;
 

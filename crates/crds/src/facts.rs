@@ -1,7 +1,7 @@
 //! From objects to the facts of the domain: the border where texts become numbers and names become types.
 //!
-//! Old objects may hold what admission refuses today (document 10 section 14); reading never fails. What cannot be
-//! read as a number counts as nothing, except on a host, where it makes the host unusable and says why.
+//! Old objects may hold what admission refuses today; reading never fails. What cannot be read as a number counts as
+//! nothing, except on a host, where it makes the host unusable and says why.
 
 mod capacity;
 mod commitment;

@@ -1,4 +1,4 @@
-//! The content of the Knowledge object `flavor-groups` as it is written (document 10 section 6.3).
+//! The content of the Knowledge object `flavor-groups` as it is written.
 //!
 //! Which groups are valid, and their order, is decided by the reader in `berth-core`; this is only the wire format.
 

@@ -1,4 +1,4 @@
-//! FlavorGroupCapacity: capacity of one flavor group in one zone (document 10 section 4).
+//! FlavorGroupCapacity: capacity of one flavor group in one zone.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Quantity, schema, wire};
 
-/// Which group and zone the object is about (document 10 section 4.1). Written once, by the capacity controller.
+/// Which group and zone the object is about. Written once, by the capacity controller.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "cortex.cloud",
@@ -51,7 +51,7 @@ pub struct FlavorGroupCapacitySpec {
     pub availability_zone: String,
 }
 
-/// The capacity (document 10 section 4.2). Written only by the capacity controller.
+/// The capacity. Written only by the capacity controller.
 ///
 /// Resource maps have the keys memory (bytes) and cores.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

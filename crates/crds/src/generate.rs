@@ -35,7 +35,7 @@ pub struct File {
 /// The CRDs of all kinds, in the order of document 10, with all rules.
 ///
 /// Knowledge, Datasource, Hypervisor and Pipeline belong to other deployments; a production installation must not
-/// overwrite theirs (document 10 section 0.1).
+/// overwrite theirs.
 pub fn all() -> Vec<CustomResourceDefinition> {
     let mut crds = without_rules();
     crds.iter_mut().for_each(checks::apply);

@@ -1,5 +1,5 @@
-//! History: the last decisions about one workload, for people (document 60 section 3.9). Written by the scheduler; a
-//! cluster need not have the kind (ruling U11).
+//! History: the last decisions about one workload, for people. Written by the scheduler; a cluster need not have the
+//! kind.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::CustomResource;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ObjectReference, schema, wire};
 
-/// The workload that decisions are remembered of (document 60 section 3.9).
+/// The workload that decisions are remembered of.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "cortex.cloud",
@@ -43,7 +43,7 @@ pub struct HistorySpec {
     pub availability_zone: Option<String>,
 }
 
-/// What was decided (document 60 section 3.9).
+/// What was decided.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryStatus {
     /// The last decision.

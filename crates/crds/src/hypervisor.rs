@@ -1,5 +1,5 @@
-//! Hypervisor: a host and what runs on it (document 10 section 8). Owned by the hypervisor operator and an agent on
-//! the node; the Placement API writes `spec.groups`, everything else is only read.
+//! Hypervisor: a host and what runs on it. Owned by the hypervisor operator and an agent on the node; the Placement API
+//! writes `spec.groups`, everything else is only read.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::hypervisor_details::unknown;
 pub use crate::hypervisor_details::{Capabilities, Cell, DomainCapabilities, OperatingSystem, UpdateStatus};
 use crate::{Quantity, schema, wire};
 
-/// How a host is to be run (document 10 section 8.1).
+/// How a host is to be run.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "kvm.cloud.sap",
@@ -122,8 +122,8 @@ pub struct HypervisorSpec {
     pub overcommit: BTreeMap<String, f64>,
 }
 
-/// A Hypervisor may have no spec at all (document 10 section 8). serde asks a missing field whether it can be read as
-/// an absent option, which is what this answers; the derived code of `remote = "Self"` reads a spec that is there.
+/// A Hypervisor may have no spec at all. serde asks a missing field whether it can be read as an absent option, which
+/// is what this answers; the derived code of `remote = "Self"` reads a spec that is there.
 impl<'de> Deserialize<'de> for HypervisorSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Present(HypervisorSpec);
@@ -181,7 +181,7 @@ pub struct AggregateGroup {
     pub metadata: BTreeMap<String, String>,
 }
 
-/// What is known of a host (document 10 section 8.2).
+/// What is known of a host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HypervisorStatus {

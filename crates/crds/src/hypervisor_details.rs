@@ -1,4 +1,4 @@
-//! Parts of a Hypervisor's status that describe hardware and software (document 10 section 8.2).
+//! Parts of a Hypervisor's status that describe hardware and software.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Knowledge: a derived data set with its content in the status (document 10 section 6). Berth reads the object
-//! `flavor-groups` and writes none.
+//! Knowledge: a derived data set with its content in the status. Berth reads the object `flavor-groups` and writes
+//! none.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::CustomResource;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{Duration, ObjectReference, schema};
 
-/// What is to be extracted, and how fresh it has to be (document 10 section 6.1). Written by the deployment.
+/// What is to be extracted, and how fresh it has to be. Written by the deployment.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "cortex.cloud",
@@ -74,7 +74,7 @@ pub struct KnowledgeDependencies {
     pub knowledges: Vec<ObjectReference>,
 }
 
-/// The data set (document 10 section 6.2). Written by the knowledge controller.
+/// The data set. Written by the knowledge controller.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KnowledgeStatus {

@@ -1,4 +1,4 @@
-//! Labels, annotations, finalizers and fixed names (document 10 section 10; decisions D1, D14, U49, U57).
+//! Labels, annotations, finalizers and fixed names.
 
 /// Label of a Reservation: its variant, one of the `TYPE_` values. Set by the creator together with `spec.type`.
 pub const TYPE: &str = "reservations.cortex.cloud/type";
@@ -50,8 +50,8 @@ pub const NOVA: &str = "nova";
 /// `spec.extractor.name` of the Knowledge object [`crate::names::FLAVOR_GROUPS`].
 pub const FLAVOR_GROUPS_EXTRACTOR: &str = "flavor_groups";
 
-/// `creator` of slots made to fulfil a spec (document 10 section 3.2).
+/// `creator` of slots made to fulfil a spec.
 pub const SLOT_CREATOR: &str = "committed-resource-controller";
 
-/// `creator` of slots made to restore an accepted spec (document 10 section 3.2).
+/// `creator` of slots made to restore an accepted spec.
 pub const SLOT_CREATOR_ROLLBACK: &str = "committed-resource-controller-rollback";

@@ -1,4 +1,4 @@
-//! Names of objects (document 10 section 10.3).
+//! Names of objects.
 
 use crate::text::cut;
 

@@ -1,4 +1,4 @@
-//! Turns the schema that `schemars` generates into the one that document 10 describes (section 0.5).
+//! Turns the schema that `schemars` generates into the one that document 10 describes.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionVersion, JSONSchemaProps, JSONSchemaPropsOrArray,

@@ -1,5 +1,4 @@
-//! Pipeline: filters and weighers of a scheduler (document 60 section 3.1). Written by the deployment; Berth writes its
-//! conditions.
+//! Pipeline: filters and weighers of a scheduler. Written by the deployment; Berth writes its conditions.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{schema, wire};
 
-/// The steps of a scheduler, in order (document 60 section 3.1).
+/// The steps of a scheduler, in order.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "cortex.cloud",
@@ -134,7 +133,7 @@ pub struct PipelineParameter {
     pub float_map_value: Option<BTreeMap<String, f64>>,
 }
 
-/// Whether the pipeline is loaded (document 60 section 3.3).
+/// Whether the pipeline is loaded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PipelineStatus {
     /// The conditions Ready, `AllStepsReady` and `AllStepsIndexed`.

@@ -1,4 +1,4 @@
-//! ProjectQuota: quota of one project in one zone, and the usage against it (document 10 section 5).
+//! ProjectQuota: quota of one project in one zone, and the usage against it.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{schema, wire};
 
-/// The quota that Limes pushed (document 10 section 5.1). Written only by the quota endpoint.
+/// The quota that Limes pushed. Written only by the quota endpoint.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "cortex.cloud",
@@ -53,7 +53,7 @@ pub struct ProjectQuotaSpec {
     pub quota: BTreeMap<String, i64>,
 }
 
-/// The usage (document 10 section 5.2). Written only by the quota controller.
+/// The usage. Written only by the quota controller.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProjectQuotaStatus {

@@ -1,4 +1,4 @@
-//! Quantities as they stand on the wire (document 10 section 1.4).
+//! Quantities as they stand on the wire.
 //!
 //! Only the text is kept here. What a quantity is worth, and how a number is written as one, is decided in one place
 //! for the whole workspace, in `berth-core`.

@@ -1,4 +1,4 @@
-//! References to other objects (document 10 section 1.6).
+//! References to other objects.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Reservation: a block of capacity on one host, in one of three variants (document 10 section 3).
+//! Reservation: a block of capacity on one host, in one of three variants.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use strum::{Display, IntoStaticStr};
 
 use crate::{Quantity, schema, wire};
 
-/// What is to be blocked, where and for whom (document 10 section 3.1).
+/// What is to be blocked, where and for whom.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "cortex.cloud",
@@ -107,7 +107,7 @@ pub struct ReservationSpec {
     pub in_flight_reservation: Option<InFlightReservationSpec>,
 }
 
-/// The three variants of a Reservation (document 10 section 3.1).
+/// The three variants of a Reservation.
 #[derive(
     Clone,
     Copy,
@@ -141,7 +141,7 @@ impl ReservationType {
     }
 }
 
-/// Data of a slot (document 10 section 3.2).
+/// Data of a slot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommittedResourceReservationSpec {
@@ -187,7 +187,7 @@ pub struct CommittedResourceReservationSpec {
     pub allocations: BTreeMap<String, Allocation>,
 }
 
-/// A VM expected in a slot (document 10 section 3.2).
+/// A VM expected in a slot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Allocation {
@@ -197,7 +197,7 @@ pub struct Allocation {
     pub resources: BTreeMap<String, Quantity>,
 }
 
-/// Data of a failover block (document 10 section 3.3).
+/// Data of a failover block.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FailoverReservationSpec {
@@ -206,7 +206,7 @@ pub struct FailoverReservationSpec {
     pub resource_group: Option<String>,
 }
 
-/// Data of a VM on its way (document 10 section 3.4). Written by the scheduler that places the VM.
+/// Data of a VM on its way. Written by the scheduler that places the VM.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InFlightReservationSpec {
@@ -229,7 +229,7 @@ pub struct InFlightReservationSpec {
     pub intent: String,
 }
 
-/// Where the block is in force (document 10 section 3.6).
+/// Where the block is in force.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReservationStatus {

@@ -1,5 +1,4 @@
-//! Keys of resource maps. They differ between fields and are part of the API, so there is no shared "CPU" (document 10
-//! section 1.5).
+//! Keys of resource maps. They differ between fields and are part of the API, so there is no shared "CPU".
 
 /// Memory in bytes, in every resource map.
 pub const MEMORY: &str = "memory";

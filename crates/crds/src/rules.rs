@@ -1,10 +1,10 @@
 //! What the API server checks beyond types: how checks are attached to a CRD. The checks themselves are in `checks`.
 //!
 //! Checks stand at properties of `spec`, never at the spec type: the copy in `status.acceptedSpec` is not checked, so a
-//! status write never fails because of an old spec. Where one field is at fault the check stands at that field: the
-//! API server does not check a field again that an update leaves alone, so an object that was stored before the check
+//! status write never fails because of an old spec. Where one field is at fault the check stands at that field: the API
+//! server does not check a field again that an update leaves alone, so an object that was stored before the check
 //! existed can still be changed elsewhere. At the root nothing is left alone in that sense (every write changes
-//! `metadata`); the only rules there act on creation (decision U16).
+//! `metadata`); the only rules there act on creation.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, ValidationRule,

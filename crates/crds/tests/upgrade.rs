@@ -1,5 +1,5 @@
 //! Objects that were stored before our CRDs came are still served: each one takes a status write, our finalizer, its
-//! removal and deletion, whatever is wrong with it (decision U16).
+//! removal and deletion, whatever is wrong with it.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 mod support;

@@ -1,5 +1,5 @@
-//! How answers look on the wire: JSON with a newline, errors as one line of plain text (documents 22 and 30). It
-//! decides headers and form, and what is said to paths and methods that do not exist; codes and texts are up to the APIs.
+//! How answers look on the wire: JSON with a newline, errors as one line of plain text. It decides headers and form,
+//! and what is said to paths and methods that do not exist; codes and texts are up to the APIs.
 
 use axum::Router;
 use axum::body::Body;
@@ -31,8 +31,8 @@ pub fn json(status: StatusCode, value: &impl Serialize) -> Response {
     }
 }
 
-/// Lets a router answer unknown paths with 404 and wrong methods with 405 and `Allow`, both as plain text (decision
-/// U24). Call it last: routes that are added later do not have it.
+/// Lets a router answer unknown paths with 404 and wrong methods with 405 and `Allow`, both as plain text. Call it
+/// last: routes that are added later do not have it.
 pub fn refusals<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<S> {
     router.fallback(not_found).method_not_allowed_fallback(method_not_allowed)
 }

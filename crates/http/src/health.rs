@@ -1,5 +1,5 @@
-//! Probes. It decides when a process is alive (it answers) and when it is ready (every component that registered says
-//! so; decision U23); what makes a component ready is known to the component.
+//! Probes. It decides when a process is alive (it answers) and when it is ready; what makes a component ready is known
+//! to the component.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

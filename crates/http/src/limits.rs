@@ -1,5 +1,4 @@
-//! What a server bears from its clients. It decides the numbers (document 30 section 16, B3); `server`, `patience` and
-//! `observe` keep them.
+//! What a server bears from its clients. It decides the numbers; `server`, `patience` and `observe` keep them.
 
 use std::time::Duration;
 

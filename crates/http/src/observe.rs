@@ -29,8 +29,7 @@ pub(crate) struct Observer {
 
 /// Puts the layer around every route and the fallback of a router.
 ///
-/// The size of a body is checked when a handler reads it, so that a wrong path or a missing token is told first
-/// (decision U24).
+/// The size of a body is checked when a handler reads it, so that a wrong path or a missing token is told first.
 pub(crate) fn around(router: Router, observer: Arc<Observer>) -> Router {
     let body = observer.limits.body;
     router.layer(DefaultBodyLimit::max(body)).layer(from_fn_with_state(observer, observe))

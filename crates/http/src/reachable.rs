@@ -1,5 +1,5 @@
-//! Where others reach a server of this process: the base URL that a leader publishes (U2). It decides which of the
-//! addresses of this machine that is; who publishes it, and where, is decided by the caller.
+//! Where others reach a server of this process: the base URL that a leader publishes. It decides which of the addresses
+//! of this machine that is; who publishes it, and where, is decided by the caller.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;

@@ -1,5 +1,5 @@
 //! The name of a request, by which it is found again in logs, in answers and on the objects that it creates. It decides
-//! which names of clients are taken over and what is used instead (document 30 sections 2.2 and 16, B3).
+//! which names of clients are taken over and what is used instead.
 
 use std::convert::Infallible;
 use std::fmt;

@@ -10,7 +10,7 @@ const MIB: i128 = 1 << 20;
 /// What is judged on a host.
 pub(crate) const RESOURCES: [&str; 2] = [resources::MEMORY, resources::CPU];
 
-/// What is used, rounded up (U20); what is absent, unreadable or negative is nothing.
+/// What is used, rounded up; what is absent, unreadable or negative is nothing.
 pub(crate) fn used(map: &BTreeMap<String, crds::Quantity>, resource: &str) -> i128 {
     map.get(resource).map_or(0, amount)
 }
@@ -20,7 +20,7 @@ pub(crate) fn amount(quantity: &crds::Quantity) -> i128 {
     sensible(quantity).map_or(0, |quantity| quantity.round_up().into())
 }
 
-/// What there is, rounded down (U20), if it is there and makes sense.
+/// What there is, rounded down, if it is there and makes sense.
 pub(crate) fn offered(map: &BTreeMap<String, crds::Quantity>, resource: &str) -> Option<i128> {
     sensible(map.get(resource)?).map(|quantity| quantity.round_down().into())
 }
@@ -35,7 +35,7 @@ fn sensible(quantity: &crds::Quantity) -> Option<Quantity> {
     (!quantity.is_negative()).then_some(quantity)
 }
 
-/// Bytes as whole MiB, rounded up (U41).
+/// Bytes as whole MiB, rounded up.
 pub(crate) fn mib_up(bytes: i128) -> i128 {
     (bytes + MIB - 1).div_euclid(MIB)
 }

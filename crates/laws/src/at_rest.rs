@@ -14,8 +14,8 @@ use crate::slots::{has_finalizer, is_ours, on_its_way_out, orphaned, slot_is_rea
 use crate::snapshot::{commitment_of, confirmed, in_force_on, says_duplicate};
 use crate::{Key, Law, Snapshot, Violation};
 
-/// What is broken when the world is at rest, ascending, besides what [`crate::always`] finds. Slots that were deleted and
-/// are kept by finalizers of others are not judged, nor are frozen commitments (U57), nor hosts whose slots could not be
+/// What is broken when the world is at rest, ascending, besides what [`crate::always`] finds. Slots that were deleted
+/// and are kept by finalizers of others are not judged, nor are frozen commitments, nor hosts whose slots could not be
 /// moved yet.
 pub fn at_rest(snapshot: &Snapshot) -> Vec<Violation> {
     let slots = snapshot.slots().filter(|(_, slot)| !on_its_way_out(slot));

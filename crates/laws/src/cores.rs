@@ -1,5 +1,5 @@
-//! Cores of a flavor group in a zone: how many there are and who holds them (document 20 section 13, U56), written anew and
-//! on purpose without the ledger, which it judges.
+//! Cores of a flavor group in a zone: how many there are and who holds them, written anew and on purpose without the
+//! ledger, which it judges.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ impl Sheet {
     }
 }
 
-/// The cores of a place as the objects have it. Of several objects about it the first by name counts (section 19 no. 10 f).
+/// The cores of a place as the objects have it. Of several objects about it the first by name counts.
 pub(crate) fn sheet(snapshot: &Snapshot, place: &Place) -> Sheet {
     let accepted: Vec<_> = snapshot.accepted_in(place).collect();
     let newest = accepted.iter().filter_map(|(_, object)| accepted_at(object)).max();

@@ -1,4 +1,4 @@
-//! What is left exactly as it is (U57): told from the annotation of commitments and from the zones and groups that the
+//! What is left exactly as it is: told from the annotation of commitments and from the zones and groups that the
 //! configuration names. Nobody may be blamed for not acting there.
 
 use std::collections::BTreeSet;

@@ -1,6 +1,6 @@
-//! What may be so for a while and not for longer: a slot on a host that has gone (U36), and a slot of ours that nobody
-//! commits any more (U49). It decides since when that is so and when it is too long; the time is an argument, and so is
-//! that nobody could know of it or do anything about it.
+//! What may be so for a while and not for longer: a slot on a host that has gone, and a slot of ours that nobody
+//! commits any more. It decides since when that is so and when it is too long; the time is an argument, and so is that
+//! nobody could know of it or do anything about it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -40,8 +40,8 @@ impl Overdue {
         Self { law: Law::OrphanStays, ..Self::on_gone_hosts(limit, frozen) }
     }
 
-    /// Something was changed, by whomever. What begins to be wrong counts from `now` on. What is frozen (U57) or held
-    /// back by the brake (D14) does not count, and begins anew when it is no more.
+    /// Something was changed, by whomever. What begins to be wrong counts from `now` on. What is frozen or held back by
+    /// the brake does not count, and begins anew when it is no more.
     pub fn learn(&mut self, snapshot: &Snapshot, touched: &Touched, now: Duration) {
         self.noticed.retain(|key, _| snapshot.slot(key).is_some());
         for key in concerned(snapshot, touched) {
@@ -93,7 +93,7 @@ fn is_held_back(slot: &Reservation) -> bool {
     slot.status.as_ref().is_some_and(|status| safety::holds(&status.conditions, safety::BRAKED))
 }
 
-/// One without is nobody's to move (document 21 section 4 no. 2).
+/// One without is nobody's to move.
 fn has_flavor(slot: &Reservation) -> bool {
     let data = slot.spec.committed_resource_reservation.as_ref();
     data.and_then(|data| data.resource_name.as_deref()).is_some_and(|name| !name.is_empty())

@@ -170,8 +170,8 @@ impl Snapshot {
         self.slots_of.select(uuid).filter_map(|key| Some((key, self.slot(key)?)))
     }
 
-    /// The slots that a served commitment answers for: not those in another cluster where another object has its UUID
-    /// (U14), which are left there until somebody deletes that object.
+    /// The slots that a served commitment answers for: not those in another cluster where another object has its UUID,
+    /// which are left there until somebody deletes that object.
     pub(crate) fn slots_held<'a>(
         &'a self,
         key: &'a Key,
@@ -193,7 +193,7 @@ impl Snapshot {
         self.slots_with.select(vm_on_host)
     }
 
-    /// The Reservations of all types that block something on a host (U5).
+    /// The Reservations of all types that block something on a host.
     pub(crate) fn reservations_on(&self, host: &str) -> impl Iterator<Item = (&Key, &Reservation)> {
         self.reservations_on.select(host).filter_map(|key| Some((key, &**self.reservations.get(key)?)))
     }
@@ -230,9 +230,9 @@ impl Snapshot {
         self.commitments_of.select(uuid).filter_map(|key| Some((key, &**self.commitments.get(key)?)))
     }
 
-    /// The objects that are served for a UUID (U14): in a cluster that with the canonical name, else the first by name.
-    /// Which of two clusters it is depends on where the zone routes to, so there those count that do not say
-    /// `DuplicateUUID`. One is how it should be.
+    /// The objects that are served for a UUID: in a cluster that with the canonical name, else the first by name. Which
+    /// of two clusters it is depends on where the zone routes to, so there those count that do not say `DuplicateUUID`.
+    /// One is how it should be.
     pub(crate) fn served(&self, uuid: &str) -> Vec<(&Key, &CommittedResource)> {
         let canonical = names::commitment(uuid);
         let mut first: Vec<(&Key, &CommittedResource)> = Vec::new();

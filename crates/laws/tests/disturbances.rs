@@ -1,4 +1,4 @@
-//! More slots of a zone are disturbed than may be: noticed when nobody wished it, and not when somebody did (D14).
+//! More slots of a zone are disturbed than may be: noticed when nobody wished it, and not when somebody did.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 mod world;

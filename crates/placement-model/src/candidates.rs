@@ -1,5 +1,5 @@
-//! GET `/allocation_candidates` (document 51 section 12): which providers could hold everything that a question asks for. It
-//! decides what is evaluated in which order, and what is answered when there is too much of it.
+//! GET `/allocation_candidates`: which providers could hold everything that a question asks for. It decides what is
+//! evaluated in which order, and what is answered when there is too much of it.
 //!
 //! A question becomes a *plan* (names are numbers), the plan names *anchors* in the order of creation, and at each anchor a
 //! *walk* goes through the choices that satisfy all groups together. Constraints are checked while choosing, so what cannot
@@ -64,7 +64,7 @@ impl Candidates<'_> {
         self.found.as_ref().is_some_and(|found| found.requests.is_exhausted)
     }
 
-    /// The body of the answer (document 51 section 12.5).
+    /// The body of the answer.
     pub fn body(self) -> Vec<u8> {
         let (model, mut out) = (self.model, Vec::new());
         self.answer().write(model, &mut out, usize::MAX);
@@ -100,7 +100,7 @@ impl Model {
         Ok(Candidates { model: self, found: Some(Found { plan, requests }), is_cut })
     }
 
-    /// Whether each of the first groups alone has a request: only then later groups are looked at (section 19 no. 24).
+    /// Whether each of the first groups alone has a request: only then later groups are looked at.
     fn all_found(
         &self,
         question: &CandidatesQuestion,

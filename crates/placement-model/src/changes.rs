@@ -63,7 +63,7 @@ pub struct ProviderChange {
 }
 
 impl Changes {
-    /// Consumers that had an owner and lose it to a request that named none (document 51 section 19 no. 9).
+    /// Consumers that had an owner and lose it to a request that named none.
     pub fn disowned(&self, facts: &Facts) -> Vec<Key> {
         let had_owner = |key: &Key| facts.consumers.get(key).is_some_and(|before| before.project != NOBODY);
         let lost = self.consumers.iter().filter(|(key, after)| after.project == NOBODY && had_owner(key));

@@ -80,7 +80,7 @@ pub enum Parent {
     Set(Option<Key>),
 }
 
-/// Whether everything may be reserved (document 51 section 5).
+/// Whether everything may be reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReservedRule {
     /// Before 1.26: something must be left.
@@ -89,7 +89,7 @@ pub enum ReservedRule {
     UpToTotal,
 }
 
-/// Project and user of consumers whose owner no request has named: all before 1.8 (document 51 section 9.3).
+/// Project and user of consumers whose owner no request has named: all before 1.8.
 pub const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
 
 /// What one consumer is to have afterwards.

@@ -1,5 +1,5 @@
-//! What a write does, or why it is refused (document 51 sections 4 to 9 and 11). It decides the order of checks, which says
-//! which of several errors wins, and leaves locks, numbers, times and the transaction to the ledger.
+//! What a write does, or why it is refused. It decides the order of checks, which says which of several errors wins,
+//! and leaves locks, numbers, times and the transaction to the ledger.
 
 mod allocations;
 mod consumers;

@@ -1,6 +1,6 @@
-//! One inventory and the arithmetic of capacity (document 51 section 2). It is the only place that multiplies by the ratio.
+//! One inventory and the arithmetic of capacity. It is the only place that multiplies by the ratio.
 
-/// What a provider has of one class. Integers are 0 to 2147483647, in the unit of the class (document 51 section 5).
+/// What a provider has of one class. Integers are 0 to 2147483647, in the unit of the class.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Inventory {
     /// Everything.

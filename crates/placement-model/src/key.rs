@@ -1,5 +1,4 @@
-//! Keys of providers, consumers and aggregates. It decides when two spellings are the same key (document 51 section 19
-//! nos. 19 and 20).
+//! Keys of providers, consumers and aggregates. It decides when two spellings are the same key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,8 +31,8 @@ impl fmt::Debug for Key {
     }
 }
 
-/// The canonical form of what is a UUID after `urn:`, `uuid:`, braces around it and all dashes are removed: 32 hexadecimal
-/// digits (document 51 section 1.7).
+/// The canonical form of what is a UUID after `urn:`, `uuid:`, braces around it and all dashes are removed: 32
+/// hexadecimal digits.
 pub fn canonical(text: &str) -> Option<String> {
     let bare = text.replace("urn:", "").replace("uuid:", "");
     let bare = bare.trim_matches(['{', '}']);

@@ -1,10 +1,10 @@
-//! Placement's rules (document 51), pure: what a write does to providers and consumers, and which candidates there are. No
-//! I/O, no clock, no randomness, no hash-map order; time is an argument.
+//! Placement's rules, pure: what a write does to providers and consumers, and which candidates there are. No I/O, no
+//! clock, no randomness, no hash-map order; time is an argument.
 //!
 //! Two doors. A **write** is a [`Command`]: the ledger reads the [`Facts`] that [`Command::wants`] names inside its
-//! transaction, [`decide()`] says which [`Changes`] follow or why it is refused ([`Refusal`]), and the ledger applies them in
-//! the same transaction. A **read** is a question to a model of all providers, which the ledger keeps as new as its last
-//! commit; that model holds [`ProviderState`]s and nothing else.
+//! transaction, [`decide()`] says which [`Changes`] follow or why it is refused ([`Refusal`]), and the ledger applies
+//! them in the same transaction. A **read** is a question to a model of all providers, which the ledger keeps as new as
+//! its last commit; that model holds [`ProviderState`]s and nothing else.
 
 mod after;
 pub mod candidates;

@@ -1,5 +1,5 @@
-//! GET `/resource_providers` (document 51 section 4.3): which providers hold for all filters. It decides the order in which
-//! unknown names are noticed; how a provider is shown is up to the protocol.
+//! GET `/resource_providers`: which providers hold for all filters. It decides the order in which unknown names are
+//! noticed; how a provider is shown is up to the protocol.
 
 use crate::model::{Number, Provider, Record};
 use crate::question::{Group, ProvidersQuestion};

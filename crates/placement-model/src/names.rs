@@ -4,14 +4,14 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-/// The trait of providers whose inventory others may use (document 51 section 12.2).
+/// The trait of providers whose inventory others may use.
 pub const SHARES: &str = "MISC_SHARES_VIA_AGGREGATE";
 
 /// The most characters that a name has.
 const LONGEST: usize = 255;
 
-/// Whether a class or trait may be created with this name: `CUSTOM_` and capital letters, digits and underscores, at most 255
-/// characters (document 51 section 2; without the trailing newline that section 19 no. 16 has).
+/// Whether a class or trait may be created with this name: `CUSTOM_` and capital letters, digits and underscores, at
+/// most 255 characters.
 pub fn is_custom(name: &str) -> bool {
     let fits = |rest: &str| !rest.is_empty() && rest.bytes().all(|one| matches!(one, b'A'..=b'Z' | b'0'..=b'9' | b'_'));
     name.len() <= LONGEST && name.strip_prefix("CUSTOM_").is_some_and(fits)

@@ -1,5 +1,5 @@
-//! From query strings to questions: GET `/resource_providers` and GET `/allocation_candidates` (document 51 sections 4.3
-//! and 12.1). It decides what a query means and which of several faults is reported; what names exist is up to the model.
+//! From query strings to questions: GET `/resource_providers` and GET `/allocation_candidates`. It decides what a query
+//! means and which of several faults is reported; what names exist is up to the model.
 
 mod groups;
 pub mod schema;
@@ -12,7 +12,7 @@ use crate::{Key, Refusal, Version};
 pub use schema::Pair;
 use schema::{Form, Schema};
 
-/// The last value of a parameter: what counts where a repetition is not meant (document 51 section 1.7).
+/// The last value of a parameter: what counts where a repetition is not meant.
 fn last<'a>(pairs: &'a [Pair], key: &str) -> Option<&'a str> {
     pairs.iter().rev().find(|pair| pair.0 == key).map(|pair| pair.1.as_str())
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::{ClassName, Inventory, Key, TraitName};
 
-/// The ledger's number of a provider. Numbers grow with creation, the same on every replica (document 51 section 12.4).
+/// The ledger's number of a provider. Numbers grow with creation, the same on every replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProviderId(pub i64);
 
@@ -33,7 +33,7 @@ pub struct ProviderState {
     pub inventories: BTreeMap<ClassName, Held>,
     /// Its traits.
     pub traits: BTreeSet<TraitName>,
-    /// Its aggregates: each key once, with the spelling that was sent (document 51 section 8), in the order of sending.
+    /// Its aggregates: each key once, with the spelling that was sent, in the order of sending.
     pub aggregates: Vec<Aggregate>,
 }
 

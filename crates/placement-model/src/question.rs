@@ -31,7 +31,7 @@ pub struct RootTraits {
     pub forbidden: BTreeSet<TraitName>,
 }
 
-/// One request group, or the filters of the provider list (document 51 sections 4.3 and 12).
+/// One request group, or the filters of the provider list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Group {
     /// Amounts by class, each class once, in the order of the query. `None`: more than 64 bits, which never fits.
@@ -59,7 +59,7 @@ pub struct ProvidersQuestion {
     pub group: Group,
 }
 
-/// How candidates are generated (document 51 section 12.4 and the bounds of the issue).
+/// How candidates are generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GenerationOptions {
     /// A seed that draws the order of anchors; `None`: in the order of creation.

@@ -1,5 +1,5 @@
-//! Why a request is not done, for the one who sent it. It decides the status, the code and the text (document 51 sections
-//! 1.4 and 4 to 12); how an error looks on the wire is up to the protocol.
+//! Why a request is not done, for the one who sent it. It decides the status, the code and the text; how an error looks
+//! on the wire is up to the protocol.
 
 use thiserror::Error;
 

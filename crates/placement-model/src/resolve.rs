@@ -1,5 +1,5 @@
-//! The names of a request group become numbers of the model. It decides which unknown name is reported (document 51 sections
-//! 4.3 and 12.3); in which order the parts of a group are looked at is up to those who ask.
+//! The names of a request group become numbers of the model. It decides which unknown name is reported; in which order
+//! the parts of a group are looked at is up to those who ask.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Which resource classes and traits are standard (document 51 section 13): they exist from the start and can be neither
-//! created, renamed nor deleted. It decides the order of classes in lists as well; custom names are the ledger's.
+//! Which resource classes and traits are standard: they exist from the start and can be neither created, renamed nor
+//! deleted. It decides the order of classes in lists as well; custom names are the ledger's.
 
 use std::sync::LazyLock;
 

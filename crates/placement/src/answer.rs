@@ -1,5 +1,5 @@
-//! What handlers answer, as values, and how it becomes a response (document 51 section 1.3). It decides headers; what is in a
-//! body is in `shapes`.
+//! What handlers answer, as values, and how it becomes a response. It decides headers; what is in a body is in
+//! `shapes`.
 
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LAST_MODIFIED, LOCATION};

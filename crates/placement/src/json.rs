@@ -49,7 +49,7 @@ impl Json {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 
-    /// An integer: `1.0` is one (document 51 section 1.7), and what is beyond 128 bits is the nearest that is not.
+    /// An integer: `1.0` is one, and what is beyond 128 bits is the nearest that is not.
     #[allow(clippy::cast_possible_truncation, reason = "a cast of floats saturates")]
     pub fn as_integer(&self) -> Option<i128> {
         match self {

@@ -1,5 +1,5 @@
-//! Who may do what (document 51 section 1.8): the rules of Placement with their defaults, changed by a policy file of
-//! oslo.policy. It decides yes or no for a caller; who the caller is is up to `protocol::authentication`.
+//! Who may do what: the rules of Placement with their defaults, changed by a policy file of oslo.policy. It decides yes
+//! or no for a caller; who the caller is is up to `protocol::authentication`.
 
 mod check;
 pub mod rules;

@@ -1,5 +1,5 @@
-//! Paths, methods and what stands before every endpoint: from which version it is there, whose media types are looked at and
-//! which rule it needs (document 51 sections 1.1, 1.6 and 1.8). It decides 404 and 405; what an endpoint does is in `handlers`.
+//! Paths, methods and what stands before every endpoint: from which version it is there, whose media types are looked
+//! at and which rule it needs. It decides 404 and 405; what an endpoint does is in `handlers`.
 
 mod endpoints;
 mod paths;

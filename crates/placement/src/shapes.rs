@@ -1,5 +1,5 @@
-//! What objects look like in answers, by microversion (document 51 sections 4 to 10). They decide names and order of members;
-//! nothing is looked up here.
+//! What objects look like in answers, by microversion. They decide names and order of members; nothing is looked up
+//! here.
 
 use std::collections::BTreeMap;
 

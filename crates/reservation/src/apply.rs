@@ -46,7 +46,7 @@ impl<S: Scheduler> ReservationController<S> {
     }
 
     /// When a host has gone, all slots of the commitment on it lose it in one look, so that they are placed anew
-    /// together (U36).
+    /// together.
     pub(crate) async fn revoke_all(
         &self,
         key: &ObjectKey,
@@ -165,7 +165,7 @@ impl<S: Scheduler> ReservationController<S> {
         self.say(key, object, self.refreshed(key, says)).await
     }
 
-    /// Counts, and what the scheduler complains of, are refreshed at most once per retry interval (U52).
+    /// Counts, and what the scheduler complains of, are refreshed at most once per retry interval.
     fn refreshed(&self, key: &ObjectKey, says: Says) -> Says {
         let refresh = self.told.note(key, Instant::now()) >= self.context.settings.delays.retry;
         if refresh {

@@ -12,7 +12,7 @@ use berth_scheduler::Verdict;
 /// A slot and the host that it names.
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// Why it is left exactly as it is (U57).
+    /// Why it is left exactly as it is.
     pub frozen: Option<Frozen>,
     /// The slot.
     pub slot: Slot,
@@ -46,7 +46,7 @@ pub struct VmFact {
     pub age: Duration,
     /// The hosts that list it, running or not.
     pub hosts: BTreeSet<HostName>,
-    /// Those of them on which it counts in another slot: on the host of this slot in an earlier one by key (U35), on any
+    /// Those of them on which it counts in another slot: on the host of this slot in an earlier one by key, on any
     /// other host in whichever slot expects it there.
     pub taken: BTreeSet<HostName>,
     /// For how long this process has missed it: confirmed before and now on no host, or not yet on the host of the slot.
@@ -58,7 +58,7 @@ pub struct VmFact {
 pub enum HostFact {
     /// It exists, whatever its state.
     Exists,
-    /// It is absent from a complete read, and has been for this long, as far as this process knows and could look (U36).
+    /// It is absent from a complete read, and has been for this long, as far as this process knows and could look.
     Missing(Duration, Whole<Hypervisor>),
     /// The hosts of the zone's cluster cannot be read completely: nothing follows from its absence.
     Unreadable,

@@ -1,8 +1,8 @@
-//! The controller of in-flight reservations (document 21 section 11, ruling U3): room that somebody else keeps on several
-//! hosts for a VM on its way. We create none.
+//! The controller of in-flight reservations: room that somebody else keeps on several hosts for a VM on its way. We
+//! create none.
 //!
 //! It decides when such a block has done its work: when the VM has landed, wherever, at `spec.endTime`, or half an hour
-//! after creation when there is none. Other types of reservations it never touches (section 15 no. 1).
+//! after creation when there is none. Other types of reservations it never touches.
 
 mod apply;
 mod facts;

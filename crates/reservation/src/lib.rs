@@ -1,7 +1,7 @@
-//! The controller that puts slots into force on hosts and keeps them there (document 21).
+//! The controller that puts slots into force on hosts and keeps them there.
 //!
-//! A slot is created by the controller of `berth-committed-resource`, mostly with a host already. From then on only this
-//! controller writes `spec.targetHost` (U43): it finds a host for a slot without one, says where the slot is in force,
+//! A slot is created by the controller of `berth-committed-resource`, mostly with a host already. From then on only
+//! this controller writes `spec.targetHost`: it finds a host for a slot without one, says where the slot is in force,
 //! and takes a host away that is gone or no good.
 
 mod apply;

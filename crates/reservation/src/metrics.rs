@@ -1,4 +1,4 @@
-//! Metrics about reservations (document 21 sections 13 and 15 no. 19).
+//! Metrics about reservations.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
-//! The controller that relieves hosts which hold more than they have (document 21 section 10): hosts that shrink, VMs that
-//! grow or start outside of slots, and slots in force whose host was given out twice (D10).
+//! The controller that relieves hosts which hold more than they have: hosts that shrink, VMs that grow or start outside
+//! of slots, and slots in force whose host was given out twice.
 //!
 //! It decides which slots leave such a host, after a grace period, and clears their `targetHost`. Saying so and finding
-//! another host is the business of the controller of slots. What a host has free it asks the one capacity view (D3).
+//! another host is the business of the controller of slots. What a host has free it asks the one capacity view.
 
 mod apply;
 mod choice;

@@ -1,4 +1,4 @@
-//! Plan: what a slot needs (document 21 sections 4 and 15, U36, U43, U54). A function of facts.
+//! Plan: what a slot needs. A function of facts.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub struct Plan {
 pub enum Step {
     /// Nothing.
     Nothing,
-    /// It is left exactly as it is, and looks for nothing (U57).
+    /// It is left exactly as it is, and looks for nothing.
     Frozen,
     /// It has no flavor and can never be placed.
     Nameless,
@@ -65,9 +65,9 @@ pub enum Revocation {
     NoSuchHost(HostName),
     /// The host is in another zone.
     WrongZone(HostName, String),
-    /// The host has no room for it (D10).
+    /// The host has no room for it.
     Overbooked(HostName, Amounts),
-    /// It was evicted, because the host had this much too much (document 21 section 10).
+    /// It was evicted, because the host had this much too much.
     Oversubscribed(HostName, Resources),
 }
 
@@ -106,7 +106,7 @@ fn on_host(facts: &Facts, host: &HostName, delays: Delays) -> Plan {
     }
 }
 
-/// A change that leaves the slot alone is not echoed (U38): only a write of the slot is.
+/// A change that leaves the slot alone is not echoed: only a write of the slot is.
 fn in_place(facts: &Facts, delays: Delays) -> Plan {
     let heard = facts.slot.observed_parent_generation == facts.slot.parent_generation;
     let verified = vms::verify(facts, delays);
@@ -119,8 +119,8 @@ fn in_place(facts: &Facts, delays: Delays) -> Plan {
     step.again(again)
 }
 
-/// A slot whose status agrees already was in force before: it is restored, not judged again (document 21 section 15
-/// no. 8). One whose VMs have stayed where it was in force goes back to them (no. 6).
+/// A slot whose status agrees already was in force before: it is restored, not judged again. One whose VMs have stayed
+/// where it was in force goes back to them.
 fn arriving(facts: &Facts, host: &HostName) -> Plan {
     if has_to_return(facts) && !facts.lists_a_vm(Some(host)) && facts.lists_a_vm(facts.slot.status_host.as_ref()) {
         return facts.slot.status_host.clone().map_or(Step::Nothing, Step::Return).done();

@@ -43,8 +43,8 @@ impl<S: Scheduler> ReservationController<S> {
         host.is_some_and(|host| host.labels().get(labels::ZONE).is_some_and(|zone| *zone == *slot.zone.as_str()))
     }
 
-    /// A host whose object cannot be read exists; only a complete read of the cluster of the zone proves an absence
-    /// (U36). What is wrong with a host of another cluster, the capacity view knows.
+    /// A host whose object cannot be read exists; only a complete read of the cluster of the zone proves an absence.
+    /// What is wrong with a host of another cluster, the capacity view knows.
     pub(crate) fn host(&self, hosts: Option<&ClusterName>, host: &HostName) -> HostFact {
         let store = &self.context.hypervisors;
         let exists = |cluster: ClusterName| store.get(&ObjectKey::new(cluster, host.as_str())).is_some();
@@ -67,7 +67,7 @@ impl<S: Scheduler> ReservationController<S> {
     }
 
     /// The requests of this slot, which comes first, and of the others of its commitment that have no host and have not
-    /// been tried yet: they are placed anew together (U36).
+    /// been tried yet: they are placed anew together.
     pub(crate) async fn requests(&self, key: &ObjectKey, object: &Reservation) -> Result<Vec<SlotRequest>, Says> {
         let groups = self.context.flavor_groups.get().map_err(|error| unreadable(&error.to_string()))?;
         let data = object.spec.committed_resource_reservation.clone().unwrap_or_default();

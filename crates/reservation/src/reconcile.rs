@@ -50,9 +50,9 @@ pub struct Context<S> {
     pub routes: Routes,
     /// The flavor groups.
     pub flavor_groups: FlavorGroupsCache,
-    /// Knows what is left as it is (U57).
+    /// Knows what is left as it is.
     pub freezer: Freezer,
-    /// Stops what would disturb too much (D14).
+    /// Stops what would disturb too much.
     pub brake: Brake,
     /// Finds hosts.
     pub scheduler: Arc<S>,

@@ -1,4 +1,4 @@
-//! The request with which a slot looks for a host (document 21 section 6), or what keeps it from being made.
+//! The request with which a slot looks for a host, or what keeps it from being made.
 
 use berth_cluster::KnownFlavorGroups;
 use berth_core::SlotKey;

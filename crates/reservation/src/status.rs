@@ -1,4 +1,4 @@
-//! Report: the status of a slot (document 21 section 5).
+//! Report: the status of a slot.
 
 use berth_core::HostName;
 use berth_crds::conditions::reservation::{self as texts, Reason};
@@ -16,7 +16,7 @@ pub struct Says {
     pub reason: Reason,
     /// The fixed part of its message; a difference here is a reason to write.
     pub message: String,
-    /// Continues the message after a colon; alone no reason to write (U52).
+    /// Continues the message after a colon; alone no reason to write.
     pub detail: Option<String>,
     /// A different detail is to be written after all.
     pub refresh: bool,
@@ -61,7 +61,7 @@ impl Says {
 }
 
 /// The status that the object is to have: with the echo of the commitment's generation, and equal to the old one when
-/// nothing but a detail or an observed generation differs (U52).
+/// nothing but a detail or an observed generation differs.
 pub fn status(object: &Reservation, says: Option<&Says>, now: Timestamp) -> ReservationStatus {
     let mut status = object.status.clone().unwrap_or_default();
     echo(object, &mut status);

@@ -39,8 +39,8 @@ fn by_reservation(change: &Change<Reservation>) -> Option<ObjectKey> {
     is_slot(newest).then(|| change.key.clone())
 }
 
-/// A commitment concerns its slots when it may have been frozen or set free (U57); all else that it wants of them is
-/// written into them.
+/// A commitment concerns its slots when it may have been frozen or set free; all else that it wants of them is written
+/// into them.
 fn by_commitment(change: &Change<CommittedResource>, reservations: &Store<Reservation>) -> BTreeSet<ObjectKey> {
     let (old, new) = (change.old.as_deref(), change.new.as_deref());
     if freezing(old) == freezing(new) {
@@ -97,8 +97,7 @@ fn by_pipeline(change: &Change<Pipeline>, reservations: &Store<Reservation>) -> 
     if change.is_of_spec() { unplaced(reservations) } else { BTreeSet::new() }
 }
 
-/// True for the objects that this controller is responsible for; it never writes to another type (document 21
-/// section 15 no. 1).
+/// True for the objects that this controller is responsible for; it never writes to another type.
 pub(crate) fn is_slot(object: &Reservation) -> bool {
     object.spec.type_ == ReservationType::CommittedResourceReservation
 }

@@ -1,5 +1,4 @@
-//! How a slot without a host gets one, step by step, and what it says when a step fails (document 21 section 4.3 with
-//! section 15 no. 7).
+//! How a slot without a host gets one, step by step, and what it says when a step fails.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 mod support;

@@ -1,5 +1,4 @@
-//! The client of the scheduler API (document 22 section 7): an external scheduler looks like the one in this process
-//! (D4).
+//! The client of the scheduler API: an external scheduler looks like the one in this process.
 
 mod chosen;
 mod external;

@@ -1,6 +1,6 @@
-//! Requests that only the leader may decide, on their way to it (U2). It decides what is passed on in both directions and
-//! what is answered when the leader is not heard; who leads, and whether a request may be forwarded at all, is decided by
-//! the server.
+//! Requests that only the leader may decide, on their way to it. It decides what is passed on in both directions and
+//! what is answered when the leader is not heard; who leads, and whether a request may be forwarded at all, is decided
+//! by the server.
 
 use std::time::Duration;
 

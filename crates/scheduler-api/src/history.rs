@@ -1,5 +1,5 @@
-//! What is remembered of decisions, for people (document 60 section 3.9): a History object for each workload where the kind
-//! is installed, otherwise an event on the slot that the VM goes into (ruling U11). Nothing here holds up or fails a run.
+//! What is remembered of decisions, for people: a History object for each workload where the kind is installed,
+//! otherwise an event on the slot that the VM goes into. Nothing here holds up or fails a run.
 
 mod decided;
 mod explanation;

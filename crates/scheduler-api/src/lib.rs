@@ -1,6 +1,6 @@
-//! The external scheduler API (documents 22 and 60): the server that Nova and other controllers ask, the client behind
-//! which an external scheduler looks like the one in this process, forwarding to the leader, the loader of Pipeline
-//! objects, and what is written after a decision: VMs into slots, histories.
+//! The external scheduler API: the server that Nova and other controllers ask, the client behind which an external
+//! scheduler looks like the one in this process, forwarding to the leader, the loader of Pipeline objects, and what is
+//! written after a decision: VMs into slots, histories.
 //!
 //! Which host is best is decided in `berth_scheduler`.
 

@@ -1,5 +1,5 @@
-//! What is counted about requests and runs (document 22 section 9, document 60 section 11). It decides names and labels;
-//! all values of labels come from closed sets, or are bounded here.
+//! What is counted about requests and runs. It decides names and labels; all values of labels come from closed sets, or
+//! are bounded here.
 
 mod runs;
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! Which pipelines are in use, from Pipeline objects and those compiled in (document 60 sections 3.1 and 3.3), and what
-//! is said about it in the conditions of the objects. What a pipeline does is decided in `berth_scheduler`.
+//! Which pipelines are in use, from Pipeline objects and those compiled in, and what is said about it in the conditions
+//! of the objects. What a pipeline does is decided in `berth_scheduler`.
 //!
-//! Pipelines have no zone: only objects of the home cluster count. An object replaces the compiled-in pipeline of its name
-//! as long as it is a filter-weigher pipeline of Nova, also when it cannot be used: then requests that name it fail, and
-//! nothing falls back to the compiled-in one unnoticed. With another domain or type it is somebody else's object, and
-//! the compiled-in one serves again (document 60 B31).
+//! Pipelines have no zone: only objects of the home cluster count. An object replaces the compiled-in pipeline of its
+//! name as long as it is a filter-weigher pipeline of Nova, also when it cannot be used: then requests that name it
+//! fail, and nothing falls back to the compiled-in one unnoticed. With another domain or type it is somebody else's
+//! object, and the compiled-in one serves again.
 
 mod conditions;
 mod convert;

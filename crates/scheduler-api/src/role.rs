@@ -1,4 +1,4 @@
-//! Who decides at the moment (U2): runs that change something are for the leader alone.
+//! Who decides at the moment: runs that change something are for the leader alone.
 
 /// What this process is to the others.
 #[derive(Clone, Debug, PartialEq, Eq)]

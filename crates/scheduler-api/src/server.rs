@@ -1,5 +1,5 @@
-//! The server side of `POST /scheduler/nova/external` (documents 22 and 60 section 2): who is heard, who answers, and
-//! with which status. Which host is best is decided by the scheduler, what a body means by [`crate::wire`].
+//! The server side of `POST /scheduler/nova/external`: who is heard, who answers, and with which status. Which host is
+//! best is decided by the scheduler, what a body means by [`crate::wire`].
 
 mod api;
 mod body;

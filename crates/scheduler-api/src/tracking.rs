@@ -1,6 +1,5 @@
-//! VMs in slots (document 60 sections 10.1, 10.3 and 10.4): whether a VM may use a slot of its project, and writing what
-//! the scheduler has booked. Which slot it is, is decided in `berth_scheduler`; whether the VM really comes, is watched
-//! by the controller of slots.
+//! VMs in slots: whether a VM may use a slot of its project, and writing what the scheduler has booked. Which slot it
+//! is, is decided in `berth_scheduler`; whether the VM really comes, is watched by the controller of slots.
 
 mod allocations;
 mod bookings;

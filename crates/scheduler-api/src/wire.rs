@@ -1,5 +1,5 @@
-//! Requests and answers as they travel (document 22 sections 2-4, document 60 section 2). It decides what a body means and
-//! what is wrong with it; what is answered is decided by the scheduler, and with which status by the server.
+//! Requests and answers as they travel. It decides what a body means and what is wrong with it; what is answered is
+//! decided by the scheduler, and with which status by the server.
 
 mod answer;
 mod fill;

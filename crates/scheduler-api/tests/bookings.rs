@@ -1,4 +1,4 @@
-//! VMs that are written into slots, on a double of an API server with faults (document 60 section 10.4).
+//! VMs that are written into slots, on a double of an API server with faults.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 mod support;

@@ -1,5 +1,5 @@
-//! Which slot of its project a VM goes into on the host that was chosen for it (document 60 sections 10.3 and 10.4 with
-//! B16, B17, B25 and B26). The host is chosen elsewhere, and so is who writes it.
+//! Which slot of its project a VM goes into on the host that was chosen for it. The host is chosen elsewhere, and so is
+//! who writes it.
 
 use std::cmp::Reverse;
 
@@ -9,7 +9,7 @@ use berth_core::{Bytes, GroupName, HostName, Resources, SlotKey, VmId};
 
 use crate::Request;
 
-/// A VM of a flavor group, which commitments of its project may cover (document 60 section 10.1).
+/// A VM of a flavor group, which commitments of its project may cover.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guest {
     /// The flavor group that its flavor is in.
@@ -31,8 +31,7 @@ pub enum Commitments {
     Left,
 }
 
-/// A VM that belongs into a slot (document 60 section 10.4). Until the slot shows it, the claim keeps its part of the slot
-/// from others.
+/// A VM that belongs into a slot. Until the slot shows it, the claim keeps its part of the slot from others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Booking {
     /// The VM.
@@ -42,7 +41,7 @@ pub struct Booking {
     /// The slot that it goes into.
     pub slot: SlotKey,
     /// Slots on other hosts that expect it and where it is not, or that an earlier answer wanted it to be written into:
-    /// it leaves them (document 60 B25).
+    /// it leaves them.
     pub leaves: Vec<SlotKey>,
 }
 
@@ -82,8 +81,8 @@ fn lists(view: &View, host: &HostName, vm: &VmId) -> bool {
     state.is_some_and(|state| state.host().instances.contains_key(vm))
 }
 
-/// The memory of a slot that nobody is expected in or was booked for, apart from one VM's own booking. As for the block a
-/// VM that is there takes room in the first of its slots only (U35).
+/// The memory of a slot that nobody is expected in or was booked for, apart from one VM's own booking. As for the block
+/// a VM that is there takes room in the first of its slots only.
 pub(crate) fn remaining(view: &View, slot: &Reservation, own: &VmId) -> Bytes {
     let expected = slot.expected().filter(|(vm, _)| !counts_before(view, slot, vm));
     let expected: Bytes = expected.map(|(_, size)| size.memory.at_least_zero()).sum();

@@ -1,6 +1,6 @@
 //! The scheduler in this process: one lock around the capacity view, the pipelines and the waiting list. Every public
-//! method is one critical section, so a decision and its assume entries are one step, and room that an event frees
-//! is given out before anybody else can ask (D13, U43).
+//! method is one critical section, so a decision and its assume entries are one step, and room that an event frees is
+//! given out before anybody else can ask.
 
 mod answering;
 mod holding;
@@ -67,7 +67,7 @@ impl BuiltIn {
     }
 
     /// A cluster has not been heard of for too long, or was heard of again: its hosts keep counting, but are not
-    /// offered while withheld (document 60 B3).
+    /// offered while withheld.
     pub fn withhold_cluster(&self, cluster: &ClusterName, withhold: bool) {
         self.change(|inner| {
             let offered = inner.fleet.withhold(cluster, withhold);
@@ -86,8 +86,8 @@ impl BuiltIn {
         inner.run(&inner.without_own_slot(request), request, Scope::Request)
     }
 
-    /// Decides on a request from outside in one critical section (document 60 sections 2.5 and 14.1). Unless it is
-    /// `read_only`, the first host of the answer is held by a claim until the view shows it or its time is over.
+    /// Decides on a request from outside in one critical section. Unless it is `read_only`, the first host of the
+    /// answer is held by a claim until the view shows it or its time is over.
     pub fn answer(&self, call: &Call<'_>) -> Result<Answer, SchedulerError> {
         self.decide(None, |inner| inner.answer(call))
     }
@@ -130,12 +130,12 @@ impl BuiltIn {
         inner.fleet.view.all_assumed().filter(|entry| entry.doubt).map(|entry| entry.key.clone()).collect()
     }
 
-    /// How often a host replaced one of the same name in another cluster (document 60 B2).
+    /// How often a host replaced one of the same name in another cluster.
     pub fn displaced(&self) -> u64 {
         self.lock().fleet.view.displaced()
     }
 
-    /// The hosts whose sums differ from sums made anew: empty unless there is a defect (document 60 section 13.2).
+    /// The hosts whose sums differ from sums made anew: empty unless there is a defect.
     pub fn drift(&self) -> Vec<HostName> {
         let view = self.lock().fleet.view.clone();
         view.drift()

@@ -1,6 +1,5 @@
-//! A request from outside this process, and what it is answered (document 60 sections 2.5, 10.3, 10.4 and 14.1). What is
-//! decided is in [`crate::BuiltIn::answer`]; how requests and answers look on the wire, and who writes what was booked,
-//! is for the API.
+//! A request from outside this process, and what it is answered. What is decided is in [`crate::BuiltIn::answer`]; how
+//! requests and answers look on the wire, and who writes what was booked, is for the API.
 
 use std::time::Duration;
 

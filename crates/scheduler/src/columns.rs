@@ -14,7 +14,7 @@ use crate::row::{self, Figures, HypervisorType};
 pub(crate) struct Columns {
     /// The conditions let VMs be placed.
     pub(crate) in_service: HostSet,
-    /// The cluster has not been heard of for too long (document 60 B3).
+    /// The cluster has not been heard of for too long.
     pub(crate) withheld: HostSet,
     /// The capacity makes no sense, so the host is not offered.
     pub(crate) unreadable: HostSet,

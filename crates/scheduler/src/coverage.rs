@@ -1,5 +1,5 @@
-//! Whether the commitments of a project cover a VM that was placed, or that found no host (document 60 sections 10.1 to
-//! 10.3 with B16, B17 and B23). Only told; which slot the VM goes into is decided in `booking`.
+//! Whether the commitments of a project cover a VM that was placed, or that found no host. Only told; which slot the VM
+//! goes into is decided in `booking`.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,7 @@ impl Coverage {
     }
 }
 
-/// `hosts` are those of the answer (B17), of a run over all hosts (`everywhere`) or those of the request. Nothing is told of
+/// `hosts` are those of the answer, of a run over all hosts (`everywhere`) or those of the request. Nothing is told of
 /// a placement that is a trial, or that is not to be tracked.
 pub(crate) fn coverage(
     view: &View,
@@ -89,8 +89,8 @@ fn slots_with_room<'v>(
     with_room.map(|slot| (slot.target_host.as_ref(), slot))
 }
 
-/// A VM may be larger than what is left of its slot where the host has the rest, so the room of the host decides, with the
-/// project's own slots unlocked as for the capacity filter (B23).
+/// A VM may be larger than what is left of its slot where the host has the rest, so the room of the host decides, with
+/// the project's own slots unlocked as for the capacity filter.
 fn has_usable_slot(view: &View, request: &Request, guest: &Guest, everywhere: bool) -> bool {
     let hosts: BTreeSet<_> = slots_with_room(view, request, guest).filter_map(|(host, _)| host).collect();
     if hosts.is_empty() {

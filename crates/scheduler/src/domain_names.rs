@@ -11,9 +11,9 @@ use crate::SchedulerError;
 /// The name of a domain; nothing when no resolver is configured.
 pub type DomainName<'a> = Pin<Box<dyn Future<Output = Result<Option<String>, SchedulerError>> + Send + 'a>>;
 
-/// Resolves domain ids to names (document 21 section 6.2).
+/// Resolves domain ids to names.
 pub trait DomainNames: Send + Sync + 'static {
-    /// The name of a domain. A look-up that fails is an error and means "try again", never "no name" (U42): without the name
+    /// The name of a domain. A look-up that fails is an error and means "try again", never "no name": without the name
     /// a slot could land on a host that its customer may not use.
     fn resolve<'a>(&'a self, domain: &'a DomainId) -> DomainName<'a>;
 }

@@ -1,6 +1,5 @@
-//! Runs a pipeline (document 60 section 3.5): the filters narrow one set of hosts after the other, then the weighers
-//! rank those that are left. There is this one way, whether somebody listens to it or not. What the answer is used for
-//! is decided elsewhere.
+//! Runs a pipeline: the filters narrow one set of hosts after the other, then the weighers rank those that are left.
+//! There is this one way, whether somebody listens to it or not. What the answer is used for is decided elsewhere.
 
 use berth_capacity_view::Overlay;
 use berth_core::HostName;
@@ -24,13 +23,13 @@ pub(crate) use crate::field::Scope;
 pub struct Decision {
     /// The hosts, best first, at most `max_candidates`.
     pub hosts: Vec<HostName>,
-    /// How many of them, from the front, hold the fail-over slot of the evacuated VM (document 60 B15).
+    /// How many of them, from the front, hold the fail-over slot of the evacuated VM.
     pub first_tier: usize,
     /// How many hosts were looked at and what removed the others, whether or not hosts are left.
     pub removed: Shortage,
     /// What steps have reported.
     pub events: Vec<StepEvent>,
-    /// The first filter that could not do its work; it removed every host that reached it (document 60 B2).
+    /// The first filter that could not do its work; it removed every host that reached it.
     pub failed: Option<SchedulerError>,
     /// What each step with an effect did, in the order of the pipeline; empty without a stopwatch.
     pub steps: Vec<StepTrace>,

@@ -1,5 +1,5 @@
-//! What can go wrong when the scheduler is asked. "No room" is an answer, not an error (U37): everything here is for
-//! another try, or for a person who has to correct an object.
+//! What can go wrong when the scheduler is asked. "No room" is an answer, not an error: everything here is for another
+//! try, or for a person who has to correct an object.
 
 use berth_core::{DomainId, HostName, SlotKey};
 use thiserror::Error;
@@ -9,23 +9,22 @@ use crate::StepFault;
 /// Every error of this crate.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SchedulerError {
-    /// Options contradict each other (document 60 section 2.3).
+    /// Options contradict each other.
     #[error("{0}")]
     Options(&'static str),
-    /// The named pipeline does not exist or could not be loaded (document 60 section 3.7).
+    /// The named pipeline does not exist or could not be loaded.
     #[error("pipeline not found or not ready: {0:?}")]
     Pipeline(String),
-    /// No pipeline was named and none can be inferred (document 60 section 2.5 step 5).
+    /// No pipeline was named and none can be inferred.
     #[error("failed to determine {0} type from request data")]
     Inference(&'static str),
-    /// All hosts are wanted, but the flavor does not say for which kind of host (document 60 section 3.4). Holds
-    /// the extra specs.
+    /// All hosts are wanted, but the flavor does not say for which kind of host. Holds the extra specs.
     #[error("missing hypervisor_type in flavor extra specs: {0}")]
     NoHypervisorType(String),
-    /// All hosts are wanted for a kind of host that this scheduler does not know (document 60 section 3.4).
+    /// All hosts are wanted for a kind of host that this scheduler does not know.
     #[error("cannot gather all placement candidates for hypervisor type {0:?}")]
     UnknownHypervisorType(String),
-    /// A filter could not do its work, so no host passed it (document 60 B2, U37).
+    /// A filter could not do its work, so no host passed it.
     #[error("{step} failed: {reason}")]
     Step {
         /// The step.
@@ -33,10 +32,10 @@ pub enum SchedulerError {
         /// Why.
         reason: StepFault,
     },
-    /// A step of a pipeline is configured wrongly (document 60 sections 3.1 and 7), or listed twice (B19).
+    /// A step of a pipeline is configured wrongly, or listed twice.
     #[error("{0}")]
     Parameters(String),
-    /// A scheduler hint cannot be read (document 60 section 2.4).
+    /// A scheduler hint cannot be read.
     #[error("{0}")]
     Hint(String),
     /// The outcome of the last write for the slot is unknown: its object has to be looked up first.
@@ -47,7 +46,7 @@ pub enum SchedulerError {
         /// The host that the write of unknown outcome named.
         host: HostName,
     },
-    /// A configured resolver could not name a domain (document 21 section 6.2, U42).
+    /// A configured resolver could not name a domain.
     #[error("keystone: failed to resolve domain {domain:?}: {cause}")]
     DomainName {
         /// The domain.

@@ -1,5 +1,5 @@
-//! Why a request gets the hosts that it gets: for each host the filter that removed it, or what each weigher added
-//! (document 60 section 14 B20). The decision itself is the engine's; this listens to it.
+//! Why a request gets the hosts that it gets: for each host the filter that removed it, or what each weigher added. The
+//! decision itself is the engine's; this listens to it.
 
 use berth_capacity_view::Overlay;
 use berth_core::HostName;
@@ -46,7 +46,7 @@ pub enum Outcome {
     Ranked {
         /// Its weight, input weight included.
         weight: f64,
-        /// It holds the fail-over slot of the evacuated VM and comes before all that do not (B15).
+        /// It holds the fail-over slot of the evacuated VM and comes before all that do not.
         first_tier: bool,
         /// What each weigher with an effect gave, in the order of the pipeline.
         steps: Vec<Contribution>,

@@ -1,5 +1,5 @@
-//! The hosts that are still in the running, and which ones a run starts with (document 60 sections 3.4 and 4.2). What
-//! takes hosts out is decided by the filters.
+//! The hosts that are still in the running, and which ones a run starts with. What takes hosts out is decided by the
+//! filters.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What a request is made for, and the scheduler hints that say so (document 60 section 2.4).
+//! What a request is made for, and the scheduler hints that say so.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub enum Intent {
 
 impl Intent {
     /// The intents for which fail-over reservations are managed and capacity is probed: rules that bind VMs to images,
-    /// projects or groups do not apply to them (document 60 section 4.1).
+    /// projects or groups do not apply to them.
     pub(crate) const NOT_A_VM: [Self; 3] =
         [Self::ReserveForFailover, Self::ReuseFailoverReservation, Self::CapacityProbe];
     /// The same and slot placement.
@@ -72,8 +72,8 @@ impl Intent {
         }
     }
 
-    /// True for what controllers ask, and Nova never: they mean the hosts that they list (U6), and to them a filter that
-    /// failed is an error (U37).
+    /// True for what controllers ask, and Nova never: they mean the hosts that they list, and to them a filter that
+    /// failed is an error.
     pub fn is_internal(self) -> bool {
         match self {
             Self::ReserveForFailover
@@ -108,7 +108,7 @@ impl Hints {
         Self::default().with(CHECK_TYPE, intent.hint())
     }
 
-    /// The hints of a slot request (document 21 section 6.2).
+    /// The hints of a slot request.
     pub fn for_slot(domain_name: Option<&str>) -> Self {
         let hints = Self::for_intent(Intent::ReserveForCommittedResource);
         match domain_name {

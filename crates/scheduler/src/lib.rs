@@ -1,6 +1,5 @@
 //! Which host is good for a slot or a VM: pipelines of filters and weighers over the capacity view, and the one
-//! interface through which controllers ask (documents 60 and 22, decisions D3, D4 and D13). Pure: no I/O, no clock,
-//! no randomness.
+//! interface through which controllers ask. Pure: no I/O, no clock, no randomness.
 //!
 //! Controllers know [`Scheduler`]; [`BuiltIn`] is the implementation in this process, fed with hosts and reservations
 //! through [`BuiltIn::host_changed`] and [`BuiltIn::reservation_changed`].

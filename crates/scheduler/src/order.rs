@@ -1,9 +1,9 @@
-//! The order of hosts: first tier, then weight, then the tie-break (document 60 section 3.6 with B15). Nothing here
-//! depends on the order in which hosts are passed in.
+//! The order of hosts: first tier, then weight, then the tie-break. Nothing here depends on the order in which hosts
+//! are passed in.
 
 use berth_core::HostName;
 
-/// How hosts of equal weight are ordered (document 60 section 3.6).
+/// How hosts of equal weight are ordered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TieBreak {
     /// By a hash of instance and host, so that different VMs spread over equal hosts.

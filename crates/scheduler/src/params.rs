@@ -1,5 +1,4 @@
-//! Parameters of steps as a Pipeline object holds them (document 60 section 3.1). What the values mean is for each
-//! step.
+//! Parameters of steps as a Pipeline object holds them. What the values mean is for each step.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Pipelines as data and as steps that can run (document 60 sections 3.1 and 3.3), and the registry that a request
-//! finds them in. Where the data comes from, and the conditions that report on it, is for the loader.
+//! Pipelines as data and as steps that can run, and the registry that a request finds them in. Where the data comes
+//! from, and the conditions that report on it, is for the loader.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -23,12 +23,12 @@ impl fmt::Debug for Pipeline {
     }
 }
 
-/// What loading a pipeline gives (document 60 section 3.3).
+/// What loading a pipeline gives.
 #[derive(Debug, Default)]
 pub struct Loaded {
     /// The pipeline, unless a filter has an error: without one of its filters it would let hosts pass.
     pub pipeline: Option<Pipeline>,
-    /// Filters that cannot be used, and why. A step that is listed twice counts here (B19).
+    /// Filters that cannot be used, and why. A step that is listed twice counts here.
     pub filter_errors: Vec<(String, LoadFault)>,
     /// Weighers that are left out, and why.
     pub weigher_errors: Vec<(String, LoadFault)>,
@@ -37,7 +37,7 @@ pub struct Loaded {
 }
 
 impl Pipeline {
-    /// Makes the steps of a pipeline. A pure function, so that it serves as validation as well (B18).
+    /// Makes the steps of a pipeline. A pure function, so that it serves as validation as well.
     pub fn load(spec: &PipelineSpec) -> Loaded {
         let mut loaded = Loaded::default();
         let mut names = BTreeSet::new();
@@ -93,7 +93,7 @@ pub struct Pipelines {
 }
 
 impl Pipelines {
-    /// The compiled-in pipelines (document 60 section 8).
+    /// The compiled-in pipelines.
     pub fn shipped() -> Self {
         let pipelines = shipped::specs().into_iter().filter_map(|spec| Pipeline::load(&spec).pipeline).map(Arc::new);
         Self { by_name: pipelines.map(|pipeline| (pipeline.name.clone(), pipeline)).collect() }

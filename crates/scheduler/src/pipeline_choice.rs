@@ -1,5 +1,5 @@
-//! Which pipeline places the slots of a flavor group (document 21 section 6.3). Whether a pipeline of that name
-//! exists is found out when it is asked.
+//! Which pipeline places the slots of a flavor group. Whether a pipeline of that name exists is found out when it is
+//! asked.
 
 use std::collections::BTreeMap;
 

@@ -22,7 +22,7 @@ pub struct Request {
     pub project: ProjectId,
     /// The wanted zone; empty means any.
     pub zone: Zone,
-    /// `num_instances`; 0 counts as 1 (document 60 B8).
+    /// `num_instances`; 0 counts as 1.
     pub instances: u64,
     /// The flavor: name and extra specs.
     pub flavor: Flavor,
@@ -32,7 +32,7 @@ pub struct Request {
     pub hints: Hints,
     /// Hosts that must not be used.
     pub ignore_hosts: Vec<HostName>,
-    /// The only hosts that may be used; empty means no such wish (document 60 B10).
+    /// The only hosts that may be used; empty means no such wish.
     pub force_hosts: Vec<HostName>,
     /// The properties of the image.
     pub image_properties: BTreeMap<String, Value>,
@@ -92,7 +92,7 @@ pub enum ReservationType {
 }
 
 impl ReservationType {
-    /// The type of that name in the API; unknown names have no effect (document 60 section 6.1).
+    /// The type of that name in the API; unknown names have no effect.
     pub fn parse(name: &str) -> Option<Self> {
         match name {
             "CommittedResourceReservation" => Some(Self::Committed),
@@ -112,7 +112,7 @@ impl ReservationType {
     }
 }
 
-/// Call options (document 60 section 2.3).
+/// Call options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "the switches of the API, each with a meaning of its own")]
 pub struct Options {
@@ -128,11 +128,11 @@ pub struct Options {
     pub max_candidates: usize,
     /// No History object is written.
     pub skip_history: bool,
-    /// No in-flight objects are created; we never create them (U3).
+    /// No in-flight objects are created; we never create them.
     pub skip_inflight: bool,
     /// The VM is not written into a slot.
     pub skip_committed_resource_tracking: bool,
-    /// The answer says what removed hosts and what the others weigh (U6).
+    /// The answer says what removed hosts and what the others weigh.
     pub explain: bool,
 }
 
@@ -188,7 +188,7 @@ impl Request {
         }
     }
 
-    /// The request that places one slot (document 21 section 6.1, document 60 section 9).
+    /// The request that places one slot.
     pub fn for_slot(slot: &SlotRequest) -> Self {
         Self {
             project: slot.project.clone(),
@@ -208,12 +208,12 @@ impl Request {
         }
     }
 
-    /// What the request is made for; `None` when the hint cannot be read (document 60 section 2.4).
+    /// What the request is made for; `None` when the hint cannot be read.
     pub fn intent(&self) -> Option<Intent> {
         self.hints.intent()
     }
 
-    /// The name of the pipeline to run, inferred from the flavor when none is named (document 60 section 2.5 step 5).
+    /// The name of the pipeline to run, inferred from the flavor when none is named.
     pub fn pipeline_name(&self) -> Result<&str, SchedulerError> {
         if !self.pipeline.is_empty() {
             return Ok(&self.pipeline);
@@ -237,7 +237,7 @@ impl Request {
         })
     }
 
-    /// Checks that all hosts may be gathered for the flavor (document 60 section 3.4).
+    /// Checks that all hosts may be gathered for the flavor.
     pub(crate) fn check_hypervisor_type(&self) -> Result<(), SchedulerError> {
         let Some(wanted) = self.flavor.extra_specs.get(HYPERVISOR_TYPE) else {
             return Err(SchedulerError::NoHypervisorType(format!("{:?}", self.flavor.extra_specs)));

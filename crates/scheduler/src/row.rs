@@ -47,8 +47,8 @@ impl From<Amounts> for Figures {
     }
 }
 
-/// The conditions let VMs be placed (document 60 section 5.1). A host that is still being set up has no `Ready`
-/// condition yet, but says `Onboarding` (B9).
+/// The conditions let VMs be placed. A host that is still being set up has no `Ready` condition yet, but says
+/// `Onboarding`.
 pub(crate) fn in_service(host: &Host) -> bool {
     let status = |name: &str| host.conditions.get(name).copied();
     let ready = match status("Ready") {
@@ -61,7 +61,7 @@ pub(crate) fn in_service(host: &Host) -> bool {
             .all(|name| matches!(status(name), None | Some(ConditionStatus::False)))
 }
 
-/// The projects that the aggregates of a host admit (document 60 section 5.12); empty means all.
+/// The projects that the aggregates of a host admit; empty means all.
 pub(crate) fn tenants(host: &Host) -> BTreeSet<ProjectId> {
     let metadata = host.aggregates.iter().flat_map(|aggregate| &aggregate.metadata);
     let lists = metadata.filter(|(key, _)| key.starts_with("filter_tenant_id")).map(|(_, value)| value);

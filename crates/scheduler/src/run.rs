@@ -7,7 +7,7 @@ use berth_capacity_view::Overlay;
 use crate::fleet::Fleet;
 use crate::{Intent, Request};
 
-/// Something that a step reports, for the metric of step events (document 60 section 11).
+/// Something that a step reports, for the metric of step events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepEvent {
     /// The step.

@@ -1,5 +1,5 @@
-//! The one interface behind which slots find hosts, whoever decides: the scheduler in this process or an external
-//! one (D4). Controllers know only this.
+//! The one interface behind which slots find hosts, whoever decides: the scheduler in this process or an external one.
+//! Controllers know only this.
 
 use std::future::Future;
 
@@ -11,14 +11,14 @@ use crate::{Pin, Placed, Placement, Request, SchedulerError, Shortage, SlotReque
 /// without any lock of the scheduler.
 pub type EnqueueSlots = Box<dyn Fn(&[SlotKey]) + Send + Sync>;
 
-/// Gives slots hosts and remembers what it gave until it is seen (U1, U42).
+/// Gives slots hosts and remembers what it gave until it is seen.
 ///
-/// Every host that `place_all`, `place` and `pin` answer is held by an assume entry. The caller then writes, tells
-/// the store (which tells the scheduler), and ends with [`applied`](Self::applied), whether the writes succeeded or
-/// not; before that it calls [`in_doubt`](Self::in_doubt) for each write of unknown outcome. Slots that a host was found for
+/// Every host that `place_all`, `place` and `pin` answer is held by an assume entry. The caller then writes, tells the
+/// store (which tells the scheduler), and ends with [`applied`](Self::applied), whether the writes succeeded or not;
+/// before that it calls [`in_doubt`](Self::in_doubt) for each write of unknown outcome. Slots that a host was found for
 /// in the meantime are enqueued by the scheduler itself.
 pub trait Scheduler: Send + Sync + 'static {
-    /// Decides on all slots of a commitment at once (D13).
+    /// Decides on all slots of a commitment at once.
     fn place_all(&self, whole: &WholeRequest) -> impl Future<Output = Result<Placement, SchedulerError>> + Send;
 
     /// Decides on one slot. A host that is kept for it already is the answer as long as it is good for the size and
@@ -32,11 +32,11 @@ pub trait Scheduler: Send + Sync + 'static {
     fn probe(&self, request: &Request) -> impl Future<Output = Result<Vec<HostName>, SchedulerError>> + Send;
 
     /// The free room of a host, negative when it is over-booked; `None` for an unknown host, one without readable
-    /// capacity, or when the built-in scheduler is not in use. A question for planning only (U41).
+    /// capacity, or when the built-in scheduler is not in use. A question for planning only.
     fn room(&self, host: &HostName) -> Option<Resources>;
 
-    /// The apply that the assume entries of these slots belong to has ended (U1): entries that no observation has
-    /// ended and that are not in doubt are dropped.
+    /// The apply that the assume entries of these slots belong to has ended: entries that no observation has ended and
+    /// that are not in doubt are dropped.
     fn applied(&self, keys: &[SlotKey]);
 
     /// The outcome of a write for this slot is unknown: its entry stays until an observation settles it.
@@ -45,11 +45,11 @@ pub trait Scheduler: Send + Sync + 'static {
     /// The object of an entry in doubt was looked up and does not exist or is not what was written.
     fn settled(&self, key: &SlotKey);
 
-    /// The slot does not look for a host any more, for example because it is frozen (U57): it leaves the waiting list,
-    /// and what was kept for it there is free.
+    /// The slot does not look for a host any more, for example because it is frozen: it leaves the waiting list, and
+    /// what was kept for it there is free.
     fn withdraw(&self, key: &SlotKey);
 
-    /// Whether the host that the slot names is good for it (U54, repair of D10).
+    /// Whether the host that the slot names is good for it.
     fn verdict(&self, key: &SlotKey) -> Verdict;
 
     /// Why the slot found no host at its last try, while it is in the waiting list.

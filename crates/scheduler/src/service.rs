@@ -1,5 +1,5 @@
-//! Which conditions keep a host out of service (document 60 section 5.1), for people. Whether it is in service at all is
-//! decided in [`crate::row`].
+//! Which conditions keep a host out of service, for people. Whether it is in service at all is decided in
+//! [`crate::row`].
 
 use berth_core::host::{ConditionStatus, Host};
 
@@ -12,7 +12,7 @@ pub struct Hindrance {
     pub status: ConditionStatus,
 }
 
-/// `Onboarding` counts only as long as there is no `Ready` (document 60 B9).
+/// `Onboarding` counts only as long as there is no `Ready`.
 pub(crate) fn hindrances(host: &Host) -> Vec<Hindrance> {
     let status = |condition: &'static str| Some((condition, *host.conditions.get(condition)?));
     let ready = match status("Ready") {

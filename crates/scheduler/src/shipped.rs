@@ -1,6 +1,6 @@
-//! The compiled-in pipelines for KVM hosts, as data (document 60 section 8). They equal the Pipeline objects of the
-//! reference, except that `filter_quota_enforcement` is not listed: it needs commitments and project quotas as inputs
-//! and comes with the API that Nova calls; in the shipped configuration it removes no host.
+//! The compiled-in pipelines for KVM hosts, as data. They equal the Pipeline objects of the reference, except that
+//! `filter_quota_enforcement` is not listed: it needs commitments and project quotas as inputs and comes with the API
+//! that Nova calls; in the shipped configuration it removes no host.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Why no host was found, as numbers that end up in conditions, events and answers (U40). Each removed host counts
-//! for the first filter that removed it.
+//! Why no host was found, as numbers that end up in conditions, events and answers. Each removed host counts for the
+//! first filter that removed it.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ impl FilterName {
 
     /// Not a step: the host's capacity cannot be read, so it is not offered.
     pub const UNREADABLE: Self = Self { step: "unreadable_capacity", short: "unreadable capacity" };
-    /// Not a step: the host's cluster has not been heard of for too long (document 60 B3).
+    /// Not a step: the host's cluster has not been heard of for too long.
     pub const WITHHELD: Self = Self { step: "withheld_cluster", short: "cluster not reachable" };
 }
 

@@ -7,7 +7,7 @@ use berth_core::{CommitmentUuid, HostName, ProjectId, Resources, SlotKey, Zone};
 
 use crate::Shortage;
 
-/// Order of the waiting list: oldest commitment first (U43). The fields are compared from the top.
+/// Order of the waiting list: oldest commitment first. The fields are compared from the top.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
     /// `metadata.creationTimestamp` of the commitment, in seconds since 1970.
@@ -18,7 +18,7 @@ pub struct Rank {
     pub number: u64,
 }
 
-/// One slot that needs a host (document 21 section 6.1).
+/// One slot that needs a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotRequest {
     /// The slot.
@@ -31,7 +31,7 @@ pub struct SlotRequest {
     pub zone: Zone,
     /// The flavor named by the slot: its extra specs select hosts, its size does not.
     pub flavor: Flavor,
-    /// The slot's own size (U7).
+    /// The slot's own size.
     pub size: Resources,
     /// The name of the project's domain; `None` when no resolver is configured.
     pub domain_name: Option<String>,
@@ -43,14 +43,14 @@ pub struct SlotRequest {
     pub request_id: String,
 }
 
-/// A commitment's slots, placed as a whole (D13).
+/// A commitment's slots, placed as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WholeRequest {
     /// The slots that need a host, in the order in which room is given out.
     pub slots: Vec<SlotRequest>,
-    /// Slots that the same plan releases first: their room counts as free for this decision (U44).
+    /// Slots that the same plan releases first: their room counts as free for this decision.
     pub release: Vec<SlotKey>,
-    /// Slots that the same plan shrinks first, with their new sizes: they count with these for this decision (U44).
+    /// Slots that the same plan shrinks first, with their new sizes: they count with these for this decision.
     pub shrink: Vec<(SlotKey, Resources)>,
     /// Rejection is allowed: no assume entry is made unless all slots fit.
     pub all_or_nothing: bool,
@@ -82,8 +82,8 @@ pub enum Placed {
     Nowhere(Shortage),
 }
 
-/// Room for a slot on one given host: restoring its size, following its VM, creating it anew where it was (U42).
-/// Only the capacity and the zone are checked.
+/// Room for a slot on one given host: restoring its size, following its VM, creating it anew where it was. Only the
+/// capacity and the zone are checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin {
     /// The slot.
@@ -96,12 +96,12 @@ pub struct Pin {
     pub zone: Zone,
 }
 
-/// Whether the host that a slot names is good for it (U54, repair of D10).
+/// Whether the host that a slot names is good for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing speaks against it, or nothing is known about it.
     Ok,
-    /// No such host is in the view. Whether it is gone for good is decided elsewhere (U36).
+    /// No such host is in the view. Whether it is gone for good is decided elsewhere.
     NoSuchHost,
     /// The host is in another zone than the slot.
     WrongZone {

@@ -1,5 +1,5 @@
-//! How a step changes the order of the hosts (document 60 section 11 with B27): where the first hosts after it stood
-//! before, and what that means in the statistic of the step. The traced run and its times are in [`crate::trace`].
+//! How a step changes the order of the hosts: where the first hosts after it stood before, and what that means in the
+//! statistic of the step. The traced run and its times are in [`crate::trace`].
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -25,7 +25,7 @@ pub(crate) type Made<T> = Result<Box<T>, StepFault>;
 pub(crate) trait Filter: fmt::Debug + Send + Sync {
     fn name(&self) -> FilterName;
 
-    /// Takes hosts out of the field, or says why it cannot do its work (document 60 B2).
+    /// Takes hosts out of the field, or says why it cannot do its work.
     fn narrow(&self, run: &Run<'_>, field: &mut Field<'_>) -> Result<Effect, StepFault>;
 }
 
@@ -42,7 +42,7 @@ pub(crate) enum Effect {
 pub(crate) trait Weigher: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
 
-    /// The statistic of its metric of impact (document 60 section 11).
+    /// The statistic of its metric of impact.
     fn statistic(&self) -> Option<&'static str> {
         None
     }

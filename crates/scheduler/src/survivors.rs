@@ -56,7 +56,7 @@ impl<'r> Survivors<'r> {
         places
     }
 
-    /// An activation for each host; 0 for one without a Hypervisor (document 60 section 4.2).
+    /// An activation for each host; 0 for one without a Hypervisor.
     pub(crate) fn score(&self, score: impl FnMut(HostId) -> f64) -> Vec<f64> {
         let mut scores = Vec::with_capacity(self.len());
         scores.extend(self.known.iter().copied().map(score));

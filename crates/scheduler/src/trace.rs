@@ -29,7 +29,7 @@ pub struct StepTrace {
     pub step: &'static str,
     /// How long it took.
     pub took: Duration,
-    /// It could not do its work: a filter has removed all hosts (document 60 B2), a weigher none and added nothing.
+    /// It could not do its work: a filter has removed all hosts, a weigher none and added nothing.
     pub failed: bool,
     /// Hosts before it.
     pub hosts_in: usize,

@@ -1,7 +1,6 @@
-//! The configuration of a process: read once, checked as a whole, handed down in parts (document 11, decision D11).
-//! It decides which keys there are, what they mean when they are absent and what is wrong with them, and reports
-//! everything at once. There is one file per object; each key is declared in one call, from which the value, the check
-//! and the documentation come.
+//! The configuration of a process: read once, checked as a whole, handed down in parts. It decides which keys there
+//! are, what they mean when they are absent and what is wrong with them, and reports everything at once. There is one
+//! file per object; each key is declared in one call, from which the value, the check and the documentation come.
 
 mod api_servers;
 mod auth;

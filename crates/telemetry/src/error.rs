@@ -6,7 +6,7 @@ use crate::metric::Kind;
 /// What can go wrong while a process sets itself up.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// A constant label of `monitoring.labels` (document 11 section 5.1) cannot be a label of a metric.
+    /// A constant label of `monitoring.labels` cannot be a label of a metric.
     #[error(
         "monitoring.labels: {name:?} is not a label name; use letters, digits and _, and do not begin with a digit"
     )]

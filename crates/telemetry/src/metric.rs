@@ -15,7 +15,7 @@ pub enum Kind {
 /// can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {
-    /// The full name; ours begin with `berth_` (decision U30).
+    /// The full name; ours begin with `berth_`.
     pub name: &'static str,
     /// What kind of number it is.
     pub kind: Kind,

@@ -47,7 +47,7 @@ impl Level {
         }
     }
 
-    /// Reads the variable `LOG_LEVEL`. Unlike the flag, an unknown value is no error (document 11 section 3.3).
+    /// Reads the variable `LOG_LEVEL`. Unlike the flag, an unknown value is no error.
     pub fn from_variable(text: &str) -> Option<Self> {
         Self::from_flag(text).ok().filter(|_| !text.starts_with(|c: char| c.is_ascii_digit()))
     }

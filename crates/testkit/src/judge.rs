@@ -1,6 +1,6 @@
-//! Judges every write with the laws (ruling U55), right after it was committed, every promise that it is told of, and the
-//! world when it is at rest. What people do through [`Judge::people`] is not held against the operator, nor what it could
-//! not do because it was not there ([`Judge::begins`], [`Judge::interrupted`]).
+//! Judges every write with the laws, right after it was committed, every promise that it is told of, and the world when
+//! it is at rest. What people do through [`Judge::people`] is not held against the operator, nor what it could not do
+//! because it was not there ([`Judge::begins`], [`Judge::interrupted`]).
 
 mod objects;
 mod rules;

@@ -1,5 +1,5 @@
-//! Asking an API server what its rules say about what it holds: many objects, a server that is busy or forgets, and rights
-//! that are missing (U16).
+//! Asking an API server what its rules say about what it holds: many objects, a server that is busy or forgets, and
+//! rights that are missing.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "tests")]
 
 use std::sync::Arc;

@@ -186,7 +186,7 @@ fn orphaned(memory: &Memory, environment: &Environment<'_>, brake: Brake) -> Orp
     })
 }
 
-/// The window is one for all controllers (D14).
+/// The window is one for all controllers.
 fn brake(memory: &Memory, environment: &Environment<'_>) -> Brake {
     Brake::new(BrakeParts {
         limit: environment.configuration.brake.clone(),

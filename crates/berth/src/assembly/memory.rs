@@ -54,8 +54,8 @@ impl Memory {
         memory
     }
 
-    /// Waits until the first list of every kind in `cluster` that it serves is complete; of home also until the pipelines
-    /// are those of the objects (ruling U23).
+    /// Waits until the first list of every kind in `cluster` that it serves is complete; of home also until the
+    /// pipelines are those of the objects.
     pub async fn synced(&self, cluster: &ClusterName) {
         self.stores.synced(cluster).await;
         if *cluster == ClusterName::home() {
@@ -63,8 +63,8 @@ impl Memory {
         }
     }
 
-    /// Reads everything anew (decision D10, take-over). After `patience` it goes on without the clusters that have not
-    /// answered, which it gives: nothing is decided about their zones until they have.
+    /// Reads everything anew. After `patience` it goes on without the clusters that have not answered, which it gives:
+    /// nothing is decided about their zones until they have.
     pub async fn read_anew(&self, patience: Duration) -> BTreeSet<ClusterName> {
         self.stores.relist(patience).await
     }

@@ -1,6 +1,5 @@
-//! What has to be done for the scheduler from time to time: entries end whose write was looked up or whose time is over,
-//! hosts of clusters that are out of reach are withheld (document 60 B3), and the view is compared with one made anew
-//! (document 60 section 13.2).
+//! What has to be done for the scheduler from time to time: entries end whose write was looked up or whose time is
+//! over, hosts of clusters that are out of reach are withheld, and the view is compared with one made anew.
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
-//! `berth crds check`: stored objects that the admission rules of our kinds would refuse if they were created now (U16). The
-//! rules are those of the API servers themselves, which are asked by dry runs; what there is to do is decided in `report`.
+//! `berth crds check`: stored objects that the admission rules of our kinds would refuse if they were created now. The
+//! rules are those of the API servers themselves, which are asked by dry runs; what there is to do is decided in
+//! `report`.
 
 #[cfg(test)]
 mod tests;

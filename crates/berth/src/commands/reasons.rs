@@ -1,5 +1,4 @@
-//! What each reason of a Ready condition means, in a sentence for people (document 20 section 9.1, document 21 section 5).
-//! A reason without a sentence does not compile.
+//! What each reason of a Ready condition means, in a sentence for people. A reason without a sentence does not compile.
 
 use berth_crds::conditions::{self, commitment, reservation, safety};
 use berth_crds::{CommitmentState, Condition};
@@ -59,7 +58,7 @@ impl Told {
         }
     }
 
-    /// The conditions beside Ready that keep the object from being changed, and hold (U57, D14).
+    /// The conditions beside Ready that keep the object from being changed, and hold.
     pub(super) fn marks(conditions: &[Condition]) -> Vec<Self> {
         let marks = [(safety::FROZEN, FROZEN), (safety::BRAKED, BRAKED)].into_iter();
         let holding = marks.filter(|(type_, _)| safety::holds(conditions, type_));

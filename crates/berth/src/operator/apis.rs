@@ -103,7 +103,7 @@ async fn tell_pipelines(memory: Memory, component: Component, parts: Parts) {
     }
 }
 
-/// Who finds hosts for slots (D4): a URL that leads back to this process means the scheduler in it (U46).
+/// Who finds hosts for slots: a URL that leads back to this process means the scheduler in it.
 pub(crate) fn scheduler(
     api_bind_address: &str,
     configuration: &Configuration,

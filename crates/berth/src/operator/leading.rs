@@ -1,5 +1,5 @@
-//! Being the one who decides (decision D10): the election among replicas, the take-over, and the end when the lease is
-//! lost. What is done by whoever leads is decided by `operator`; how a lease is won and held, by the cluster crate.
+//! Being the one who decides: the election among replicas, the take-over, and the end when the lease is lost. What is
+//! done by whoever leads is decided by `operator`; how a lease is won and held, by the cluster crate.
 
 use std::fs;
 use std::sync::Arc;
@@ -89,7 +89,7 @@ impl Drop for Leading {
     }
 }
 
-/// `<hostname>_<random uuid>` (document 11 section 3.5).
+/// `<hostname>_<random uuid>`.
 fn identity() -> String {
     format!("{}_{}", hostname(), Uuid::new_v4())
 }

@@ -1,5 +1,5 @@
-//! The brake (D14) with a `brake.slots` so small that it is reached all the time: whatever people and hosts do, no more
-//! slots of a zone are disturbed within ten minutes than it allows, and what it holds back goes on when somebody confirms.
+//! The brake with a `brake.slots` so small that it is reached all the time: whatever people and hosts do, no more slots
+//! of a zone are disturbed within ten minutes than it allows, and what it holds back goes on when somebody confirms.
 
 use std::time::Duration;
 

@@ -87,8 +87,8 @@ pub fn stale_lists(server: &Server) {
     server.break_watches("");
 }
 
-/// Lists are what there is. Nobody can be told an older state by the first one: it is a consistent read, on which everything
-/// rests (D10).
+/// Lists are what there is. Nobody can be told an older state by the first one: it is a consistent read, on which
+/// everything rests.
 pub fn true_lists(server: &Server) {
     server.without(STALE);
 }

@@ -1,6 +1,7 @@
-//! Freeze (U57) in short lives: people freeze commitments and set them free while others change them, delete them and take
-//! their hosts away. What is frozen stays as it is until it is set free, and in the end all laws hold. Nobody edits slots
-//! by hand here, nothing crashes, and news are late by less than a second, so that every difference is the operator's.
+//! Freeze in short lives: people freeze commitments and set them free while others change them, delete them and take
+//! their hosts away. What is frozen stays as it is until it is set free, and in the end all laws hold. Nobody edits
+//! slots by hand here, nothing crashes, and news are late by less than a second, so that every difference is the
+//! operator's.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! "No write by a non-leader" (ruling U55), judged on the log of the double by the time of sending: whoever writes has
-//! renewed the lease, and nobody has taken it since.
+//! "No write by a non-leader", judged on the log of the double by the time of sending: whoever writes has renewed the
+//! lease, and nobody has taken it since.
 
 use serde_json::Value;
 

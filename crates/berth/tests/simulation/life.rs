@@ -167,7 +167,7 @@ async fn blow(world: &mut World, process: Process) -> Process {
     match world.random.below(6) {
         0 => {
             process.crash();
-            // Longer than a request takes: what lands after the next process has listed is the business of repairs (D10).
+            // Longer than a request takes: what lands after the next process has listed is the business of repairs.
             sleep(world.random.duration(&(Duration::from_millis(100)..=seconds(1)))).await;
             return world.start("one");
         }

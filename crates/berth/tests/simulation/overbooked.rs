@@ -1,5 +1,5 @@
-//! At rest no empty slot stays on a host that holds more than it has (document 21 section 10): what is too much there are
-//! VMs, and slots with VMs. And nobody keeps room any more for a VM that is on its way (section 11).
+//! At rest no empty slot stays on a host that holds more than it has: what is too much there are VMs, and slots with
+//! VMs. And nobody keeps room any more for a VM that is on its way.
 
 use std::sync::Arc;
 

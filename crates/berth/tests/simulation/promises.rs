@@ -1,5 +1,5 @@
-//! What Nova is told is kept (D3, U1): while a process decides without a break, a VM that starts where it was sent finds
-//! its room there, whatever happens to the writes of the process. Claims are the memory of whoever leads: a crash or a
+//! What Nova is told is kept: while a process decides without a break, a VM that starts where it was sent finds its
+//! room there, whatever happens to the writes of the process. Claims are the memory of whoever leads: a crash or a
 //! change of the leader forgets them, and of what is heard late nobody can know; so there is none of this here. Nor do
 //! VMs of several sizes share the slots of one project: a VM may use what is left of several slots together, but counts
 //! in one of them, which the laws call over-booking. And commitments stay in their zone: slots in a zone that is not

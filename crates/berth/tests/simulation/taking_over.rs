@@ -1,5 +1,5 @@
-//! Taking over a region from the system that was there before: its objects are served as they are, nothing is deleted or
-//! moved, and every write is one that has a reason (document 10 sections 2, 3 and 14, U38, U49, U50).
+//! Taking over a region from the system that was there before: its objects are served as they are, nothing is deleted
+//! or moved, and every write is one that has a reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::recorded::{self, explained, name};
 use crate::world::World;
 
 /// Laws that old data breaks and goes on breaking, by the beginning of what is said about it: slots are not marked as
-/// ours, and the one whose commitment has gone is left to people (U49).
+/// ours, and the one whose commitment has gone is left to people.
 const OLD_DATA: [&str; 2] =
     ["slot_unmarked: ", "slot_orphaned: home/commitment-6b0f3a52-9d41-4c7e-8a15-000000000024-0: "];
 

@@ -1,4 +1,4 @@
-//! The brake (D14), told to the real binary on a real API server, with the very command that the condition gives.
+//! The brake, told to the real binary on a real API server, with the very command that the condition gives.
 
 use std::process::Command;
 

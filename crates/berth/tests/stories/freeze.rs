@@ -1,4 +1,4 @@
-//! Freeze (U57), told to the real binary on a real API server, with the very commands that conditions give.
+//! Freeze, told to the real binary on a real API server, with the very commands that conditions give.
 
 use berth_crds::conditions::find;
 use berth_crds::conditions::safety::FROZEN;

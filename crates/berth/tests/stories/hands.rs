@@ -1,4 +1,4 @@
-//! What people do to slots by hand, and how the operator answers (U54), told to the real binary on a real API server.
+//! What people do to slots by hand, and how the operator answers, told to the real binary on a real API server.
 
 use berth_crds::{Reservation, ReservationType, labels, testing};
 use kube::ResourceExt;

@@ -1,4 +1,4 @@
-//! In-flight reservations that somebody else makes, told to the real binary on a real API server (document 21 section 11).
+//! In-flight reservations that somebody else makes, told to the real binary on a real API server.
 
 use berth_crds::{Reservation, ReservationType, Time, labels, testing};
 use jiff::{SignedDuration, Timestamp};

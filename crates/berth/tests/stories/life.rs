@@ -68,7 +68,7 @@ fn the_slot_is_whole(seen: &Seen) {
     assert_eq!(slot_ready(slot).unwrap().reason, "ReservationActive");
 }
 
-/// Two changes of the reason would be two events (U39).
+/// Two changes of the reason would be two events.
 async fn an_event_tells(world: &World) {
     let about = format!("--field-selector=regarding.name={}", names::commitment("create-three"));
     let reasons = until(async || {

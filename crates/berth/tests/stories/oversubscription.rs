@@ -1,4 +1,4 @@
-//! Hosts that shrink under their slots, told to the real binary on a real API server (document 21 section 10).
+//! Hosts that shrink under their slots, told to the real binary on a real API server.
 
 use std::time::{Duration, Instant};
 

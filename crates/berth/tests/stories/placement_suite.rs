@@ -1,4 +1,4 @@
-//! What clients of OpenStack Placement rely on, as its own suite has it (document 51 section 16), against the real binary.
+//! What clients of OpenStack Placement rely on, as its own suite has it, against the real binary.
 
 use std::path::Path;
 use std::thread::available_parallelism;

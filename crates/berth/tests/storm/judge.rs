@@ -1,6 +1,6 @@
-//! Judges every commit with the laws (U55), and how long they stay broken. A process that is killed may leave a write on its
-//! way that lands after its successor has read everything (D10): that is repaired with the next look at the slot. So a
-//! law may be broken for a moment, and for as long as somebody is missing who would repair it, but no longer.
+//! Judges every commit with the laws, and how long they stay broken. A process that is killed may leave a write on its
+//! way that lands after its successor has read everything: that is repaired with the next look at the slot. So a law
+//! may be broken for a moment, and for as long as somebody is missing who would repair it, but no longer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -176,7 +176,7 @@ impl Bench {
         }
     }
 
-    /// Whoever may be rejected lives where there is always room: whatever does not work is no reason to reject it (U37).
+    /// Whoever may be rejected lives where there is always room: whatever does not work is no reason to reject it.
     fn note_rejection(&mut self, commitment: &CommittedResource) {
         if let Some(said) = ready(commitment).filter(|said| said.reason == "Rejected") {
             self.record.wrong.insert(format!("{} was rejected: {}", commitment.name_any(), said.message));

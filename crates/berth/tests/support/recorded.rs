@@ -34,7 +34,7 @@ const WRITTEN: &[(&[&str], &[&str])] = &[
     (&["said"], &["0c"]),
     // It follows its VM.
     (&["arrived", "confirmed", "said"], &["11-0"]),
-    // It still waits, and says in numbers why as soon as it is tried again (U52).
+    // It still waits, and says in numbers why as soon as it is tried again.
     (&["said"], &[WAITING]),
     // U14: another object has its UUID.
     (&["said"], &[NOT_SERVED]),
@@ -57,7 +57,7 @@ pub fn long(name: &str) -> String {
     if is_short { format!("{PREFIX}{name}") } else { name.to_owned() }
 }
 
-/// The one commitment that is not served: another object with its UUID has the canonical name (U14).
+/// The one commitment that is not served: another object with its UUID has the canonical name.
 pub const NOT_SERVED: &str = "copy-of-21";
 
 const WAITING: &str = "14-1";

@@ -1,5 +1,5 @@
-//! The window of the brake (D14): which slots of a zone were disturbed within the last ten minutes, and whether more may
-//! be. A pure function of what was asked and when.
+//! The window of the brake: which slots of a zone were disturbed within the last ten minutes, and whether more may be.
+//! A pure function of what was asked and when.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

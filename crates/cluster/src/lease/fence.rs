@@ -1,5 +1,5 @@
-//! Whether a write may be sent now (decision D10). It decides nothing about who leads: the election says from when the
-//! lease counts, and the monotonic clock says how much of it is left.
+//! Whether a write may be sent now. It decides nothing about who leads: the election says from when the lease counts,
+//! and the monotonic clock says how much of it is left.
 
 use std::fmt;
 use std::sync::Arc;

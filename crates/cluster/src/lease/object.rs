@@ -1,4 +1,4 @@
-//! The Lease object, as client-go reads and writes it, with the address of its holder in an annotation (U2). It decides
+//! The Lease object, as client-go reads and writes it, with the address of its holder in an annotation. It decides
 //! which fields say what; what to write is decided in `step`.
 
 use std::time::Duration;

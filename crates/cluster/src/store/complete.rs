@@ -69,8 +69,8 @@ impl<K: Kind> Store<K> {
         why.map_or(Completeness::Complete, |why| Completeness::Partial { why })
     }
 
-    /// Reading access for decisions that must not rest on a partial read (decision D5): deletions, and conclusions from
-    /// the absence of an object.
+    /// Reading access for decisions that must not rest on a partial read: deletions, and conclusions from the absence
+    /// of an object.
     pub fn complete(&self, cluster: &ClusterName) -> Result<Complete<'_, K>, Partial> {
         match self.completeness(cluster) {
             Completeness::Complete => Ok(Complete::new(self, cluster.clone())),

@@ -1,6 +1,6 @@
-//! Complete and partial reads as types (decision D5): whoever wants to delete or to conclude something from an absence
-//! has to ask for a [`Complete`](super::Complete), and gets a reason when there is none. A [`Whole`] is what a decision takes along from
-//! it: what cannot be done without one cannot be done on a partial read.
+//! Complete and partial reads as types: whoever wants to delete or to conclude something from an absence has to ask for
+//! a [`Complete`](super::Complete), and gets a reason when there is none. A [`Whole`] is what a decision takes along
+//! from it: what cannot be done without one cannot be done on a partial read.
 
 use std::fmt;
 use std::marker::PhantomData;

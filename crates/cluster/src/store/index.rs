@@ -10,7 +10,7 @@ use crate::ObjectKey;
 pub struct Index<K> {
     /// Unique among the indexes of the kind.
     pub name: &'static str,
-    /// The values of an object. An empty value is not indexed (document 10 section 11).
+    /// The values of an object. An empty value is not indexed.
     pub keys: fn(&K) -> Vec<String>,
 }
 

@@ -17,9 +17,9 @@ pub(crate) struct Held {
     pub(crate) cores: Cores,
 }
 
-/// What was accepted, where it was accepted, while the commitment is pending, guaranteed or confirmed (document 20 section
-/// 19 no. 10 b), is not going away, and is not over: by what was said about it, or at `now`. One that is frozen keeps what
-/// it has, because its end and its deletion wait (U57). Whether another object is served in its place is not asked here.
+/// What was accepted, where it was accepted, while the commitment is pending, guaranteed or confirmed, is not going
+/// away, and is not over: by what was said about it, or at `now`. One that is frozen keeps what it has, because its end
+/// and its deletion wait. Whether another object is served in its place is not asked here.
 pub(crate) fn held(object: &CommittedResource, now: Option<Timestamp>, frozen: bool) -> Option<Held> {
     let accepted = facts::accepted_spec(object).filter(|spec| spec.resource == ResourceType::Cores)?;
     let phase = facts::spec(object).phase(now.unwrap_or(Timestamp::MIN));
@@ -27,7 +27,7 @@ pub(crate) fn held(object: &CommittedResource, now: Option<Timestamp>, frozen: b
     (frozen || stays).then(|| Held { place: Place::of(&accepted), cores: accepted.cores() })
 }
 
-/// A clock that is set back does not bring it to life (U38).
+/// A clock that is set back does not bring it to life.
 fn was_over(object: &CommittedResource) -> bool {
     let over = [CommitmentState::Superseded, CommitmentState::Expired].map(|state| Some(Reason::Inactive(state)));
     let said =

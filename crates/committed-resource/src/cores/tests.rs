@@ -133,7 +133,7 @@ fn document_20_section_13_row_4_the_headroom_may_be_negative() {
     assert_eq!(told(&with_total(Some("180")), "4", true), (Reason::Rejected, text), "-4 without C");
 }
 
-/// Looked at again when the object changes, not each second (section 19 no. 10 e).
+/// Looked at again when the object changes, not each second.
 #[test]
 fn document_20_section_13_row_5_without_a_total_of_cores_it_waits() {
     let text =

@@ -1,4 +1,4 @@
-//! Plan: whether a slot without a commitment is deleted (U49). A function of facts.
+//! Plan: whether a slot without a commitment is deleted. A function of facts.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use berth_crds::Reservation;
 pub struct Facts {
     /// We made it, and nobody has deleted it yet.
     pub is_ours: bool,
-    /// It must not be touched now: it is frozen (U57), or the outcome of a write to it is unknown.
+    /// It must not be touched now: it is frozen, or the outcome of a write to it is unknown.
     pub untouchable: bool,
     /// When no commitment that we know has its UUID: for how long no cluster has had one, with the proof that everything was
     /// read; or what was not.

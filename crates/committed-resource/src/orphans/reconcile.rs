@@ -25,9 +25,9 @@ pub struct Context {
     pub knowledges: Store<Knowledge>,
     /// Which clusters have commitments.
     pub routes: Routes,
-    /// Knows what is left as it is (U57).
+    /// Knows what is left as it is.
     pub freezer: Freezer,
-    /// Stops what would disturb too much (D14).
+    /// Stops what would disturb too much.
     pub brake: Brake,
     /// The wall clock.
     pub clock: Arc<dyn Clock>,

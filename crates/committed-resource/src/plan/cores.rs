@@ -1,5 +1,5 @@
-//! The plan of a commitment of cores (document 20 section 13): it holds no slots, and is accepted if what it asks for is
-//! left of the total of its group in its zone. Whether it is, says the ledger.
+//! The plan of a commitment of cores: it holds no slots, and is accepted if what it asks for is left of the total of
+//! its group in its zone. Whether it is, says the ledger.
 
 use berth_core::commitment::{ResourceType, Spec};
 use berth_core::{Cores, planner};
@@ -10,7 +10,7 @@ use super::memory::rolled_back;
 use crate::facts::{Capacity, Facts};
 use crate::ledger::{Claim, Place};
 
-/// What was said for good about this generation is not asked again (document 20 section 19 no. 10 d).
+/// What was said for good about this generation is not asked again.
 pub(super) fn cores(facts: &Facts) -> Plan {
     if facts.is_rejected() {
         return rolled_back(facts);
@@ -52,7 +52,7 @@ fn holds(facts: &Facts, wanted: &Spec) -> bool {
     facts.was_accepted() && facts.accepted.as_ref().is_some_and(covers)
 }
 
-/// U56: it waits, unless nobody will ever say what there is, because there is no such group (U37).
+/// U56: it waits, unless nobody will ever say what there is, because there is no such group.
 fn without_object(facts: &Facts, place: &Place) -> Course {
     if let (Ok(groups), None) = (&facts.groups, &facts.outdated)
         && groups.get(&place.group).is_none()

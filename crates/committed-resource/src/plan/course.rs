@@ -20,7 +20,7 @@ pub struct Plan {
     pub target: Option<Target>,
     /// What has to change where the slots belong; nothing without `whole`.
     pub slots: SlotPlan,
-    /// Proof that all slots of that cluster are known (U47).
+    /// Proof that all slots of that cluster are known.
     pub whole: Option<Whole<Reservation>>,
     /// Slots that are given up, wherever they are.
     pub leave: Vec<Leave>,
@@ -40,7 +40,7 @@ pub struct Leave {
 /// Where a commitment stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Course {
-    /// It is left exactly as it is, whatever else is true of it (U57).
+    /// It is left exactly as it is, whatever else is true of it.
     Frozen(Frozen),
     /// It begins later and holds nothing.
     Planned,
@@ -48,16 +48,16 @@ pub enum Course {
     Over(State),
     /// It is being deleted.
     Deleting,
-    /// Another object with the same UUID is served (U14).
+    /// Another object with the same UUID is served.
     Duplicate(ObjectKey),
-    /// It is in another cluster than its zone. Its slots stay as they are (D1).
+    /// It is in another cluster than its zone. Its slots stay as they are.
     WrongCluster(ClusterName),
     /// Its slots follow its spec.
     Reserve,
     /// Its spec was refused for good: its slots follow the accepted spec.
     RolledBack,
     /// It cannot have slots as it is. Nothing is done, and its author is told; a spec that makes no sense is rejected
-    /// even where rejection is not allowed (U37).
+    /// even where rejection is not allowed.
     Refused {
         /// What to change.
         text: String,
@@ -68,7 +68,7 @@ pub enum Course {
     },
     /// What there is cannot be read completely; nothing is done, and what was said before stands.
     Unreadable(Hindrance),
-    /// It would disturb too many slots that nobody wished to be disturbed; nothing is done (D14).
+    /// It would disturb too many slots that nobody wished to be disturbed; nothing is done.
     Braked(Stopped),
     /// Something is missing and cannot be had at the moment; nothing is done.
     Hindered(Hindrance),
@@ -87,7 +87,7 @@ pub enum Course {
     },
 }
 
-/// What happens to the finalizer `reservations.cortex.cloud/release-slots` (D1, U50).
+/// What happens to the finalizer `reservations.cortex.cloud/release-slots`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Finalizer {
     /// Nothing.

@@ -39,8 +39,8 @@ pub(super) fn memory(facts: &Facts, max_new_slots: Option<u64>) -> Plan {
     }
 }
 
-/// Keeps up what was accepted before. Without an accepted spec of memory there are no slots to keep; with one that cannot
-/// be planned, now or ever, they stay as they are (document 20 section 19 no. 4).
+/// Keeps up what was accepted before. Without an accepted spec of memory there are no slots to keep; with one that
+/// cannot be planned, now or ever, they stay as they are.
 pub(super) fn rolled_back(facts: &Facts) -> Plan {
     let place = match place_of(facts, &facts.accepted_site) {
         Ok(place) => place,

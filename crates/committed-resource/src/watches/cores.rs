@@ -1,4 +1,4 @@
-//! Which commitments wait for cores, and what may end their waiting (document 20 section 19 no. 10 e).
+//! Which commitments wait for cores, and what may end their waiting.
 
 use std::collections::BTreeSet;
 

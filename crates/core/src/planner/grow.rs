@@ -1,5 +1,5 @@
-//! Making a commitment larger: restore slots that are smaller than their flavor where their host has room, then
-//! create slots, the largest flavor that fits first (document 20 section 12.4, U41).
+//! Making a commitment larger: restore slots that are smaller than their flavor where their host has room, then create
+//! slots, the largest flavor that fits first.
 
 use super::{Draft, MAX_NEW_SLOTS, NewSlot, PlanError, Target, World};
 use crate::flavor::{Flavor, FlavorGroup};

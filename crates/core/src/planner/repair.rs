@@ -1,4 +1,4 @@
-//! Slots whose cores were lowered by hand (U54).
+//! Slots whose cores were lowered by hand.
 
 use std::collections::BTreeSet;
 
@@ -6,9 +6,9 @@ use super::{Draft, Kept, NoRoom, Why};
 use crate::units::Resources;
 
 impl Draft<'_> {
-    /// Gives each slot the cores that its memory must have (U7), where its host has room for them. On a full host an
-    /// empty slot is given up and planned anew; one with VMs stays as it is, as does every slot on a host of which
-    /// nothing is known.
+    /// Gives each slot the cores that its memory must have, where its host has room for them. On a full host an empty
+    /// slot is given up and planned anew; one with VMs stays as it is, as does every slot on a host of which nothing is
+    /// known.
     pub(super) fn repair_cores(&mut self) {
         let Self { kept, room, .. } = self;
         let mut short: Vec<_> = kept.iter_mut().enumerate().filter(|(_, kept)| kept.repaired() != kept.size).collect();

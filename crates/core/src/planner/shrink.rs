@@ -1,8 +1,8 @@
-//! Making a commitment smaller without hurting VMs (U44).
+//! Making a commitment smaller without hurting VMs.
 //!
 //! Slots without a host go first, then slots without a VM; within each the largest that does not overshoot, and when
-//! all would overshoot the smallest is cut in place, so that nothing has to be created again. Only then slots with
-//! VMs are cut down to what their VMs use, then released, least used first.
+//! all would overshoot the smallest is cut in place, so that nothing has to be created again. Only then slots with VMs
+//! are cut down to what their VMs use, then released, least used first.
 
 use std::cmp::min;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -98,7 +98,7 @@ impl Surplus {
 }
 
 impl Kept<'_> {
-    /// Cores follow memory: by the flavor, or by the slot's own ratio when its flavor is unknown (U51). They never grow.
+    /// Cores follow memory: by the flavor, or by the slot's own ratio when its flavor is unknown. They never grow.
     fn cut_to(&self, memory: Bytes) -> Resources {
         let own_ratio = || scale_cores(self.size.cpu, memory, self.size.memory);
         let cpu = self.flavor.map_or_else(own_ratio, |flavor| flavor.part(memory).cpu);

@@ -119,8 +119,8 @@ fn document_20_section_12_11_example_9() {
     assert_eq!(error, "commitment would create 4 new reservation slots, exceeds limit of 3");
 }
 
-/// The largest flavor that fits, among equals the one listed first; the smallest takes what is smaller than itself, with
-/// its share of cores (U7).
+/// The largest flavor that fits, among equals the one listed first; the smallest takes what is smaller than itself,
+/// with its share of cores.
 #[test]
 fn document_20_section_12_4_choosing_a_flavor() {
     let mut equals = amber();

@@ -1,5 +1,5 @@
-//! What is tried with a text as a quantity, and with its bytes as numbers, by the fuzzer and by a test of `berth-core`: what
-//! can be read is worth what stands there, is rounded to the right side (U20), and written so that it can be read again.
+//! What is tried with a text as a quantity, and with its bytes as numbers, by the fuzzer and by a test of `berth-core`:
+//! what can be read is worth what stands there, is rounded to the right side, and written so that it can be read again.
 
 use berth_core::units::{declared_gib, scale_cores};
 use berth_core::{Bytes, Cores, Quantity, quantity};
@@ -101,7 +101,7 @@ fn mebibytes(bytes: i64) {
     assert!(declared <= bytes.unsigned_abs() / 1024 + 1);
 }
 
-/// The cores of a part are never fewer than their share, and less than one more (U7).
+/// The cores of a part are never fewer than their share, and less than one more.
 fn cores(cpu: i64, part: i64, whole: i64) {
     let scaled = i128::from(scale_cores(Cores::new(cpu), Bytes::new(part), Bytes::new(whole)).get());
     if whole <= 0 {

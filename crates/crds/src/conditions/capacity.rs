@@ -1,4 +1,4 @@
-//! The condition Ready of a FlavorGroupCapacity (document 10 section 4.2).
+//! The condition Ready of a FlavorGroupCapacity.
 
 /// Reason of `True`: the data is as fresh as the last cycle.
 pub const RECONCILE_SUCCEEDED: &str = "ReconcileSucceeded";

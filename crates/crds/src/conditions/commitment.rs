@@ -1,4 +1,4 @@
-//! The condition Ready of a CommittedResource (document 10 section 2.5; decisions D1, U14 and U37).
+//! The condition Ready of a CommittedResource.
 
 use std::fmt;
 

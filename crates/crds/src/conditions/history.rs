@@ -1,4 +1,4 @@
-//! The reasons and texts of the condition Ready of a History (document 60 section 3.9).
+//! The reasons and texts of the condition Ready of a History.
 
 /// Reason: the decision found a host.
 pub const SCHEDULING_SUCCEEDED: &str = "SchedulingSucceeded";

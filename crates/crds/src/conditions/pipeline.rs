@@ -1,4 +1,4 @@
-//! The conditions of a Pipeline besides Ready, and their reasons (document 60 section 3.3).
+//! The conditions of a Pipeline besides Ready, and their reasons.
 
 /// Condition type: all steps of the pipeline could be made.
 pub const ALL_STEPS_READY: &str = "AllStepsReady";

@@ -1,4 +1,4 @@
-//! The condition Ready of a ProjectQuota (document 10 section 5.2).
+//! The condition Ready of a ProjectQuota.
 
 /// Reason of `True`, the only one there is.
 pub const RECONCILED: &str = "Reconciled";

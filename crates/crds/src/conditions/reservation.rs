@@ -1,5 +1,4 @@
-//! The condition Ready of a Reservation, in all three variants (document 10 section 3.7, document 21 sections 5 and 15
-//! no. 7; decision U36).
+//! The condition Ready of a Reservation, in all three variants.
 
 use strum::{IntoStaticStr, VariantArray};
 

@@ -1,5 +1,5 @@
-//! Conditions beside Ready that say what protects an object from being changed: the freeze (decision U57) and the brake
-//! (decision D14). They are there while they hold, and gone when they do not.
+//! Conditions beside Ready that say what protects an object from being changed: the freeze and the brake. They are
+//! there while they hold, and gone when they do not.
 
 use jiff::Timestamp;
 

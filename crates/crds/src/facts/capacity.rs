@@ -10,8 +10,8 @@ use crate::{FlavorGroupCapacity, resources};
 #[error("status.totalCapacity.cores is {0:?}, it must be a number of cores, 0 or more")]
 pub struct NoTotal(pub String);
 
-/// Cores of the empty data centre (document 20 section 13), rounded down (U20); none when nobody has measured them yet. A
-/// total that makes no sense is an error: nothing may be concluded from it.
+/// Cores of the empty data centre, rounded down; none when nobody has measured them yet. A total that makes no sense is
+/// an error: nothing may be concluded from it.
 pub fn total_cores(object: &FlavorGroupCapacity) -> Result<Option<Cores>, NoTotal> {
     let status = object.status.as_ref();
     let Some(text) = status.and_then(|status| status.total_capacity.get(resources::CORES)) else { return Ok(None) };

@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use super::values::status;
 use crate::{self as crds, Hypervisor, HypervisorStatus, labels, resources};
 
-/// Which way a fraction goes (U20).
+/// Which way a fraction goes.
 type Round = fn(Quantity) -> i64;
 
 /// The host, as the cluster `cluster` shows it.
@@ -61,13 +61,13 @@ impl Nonsense {
     }
 }
 
-/// Union of what is applied, what Placement wrote and what operators added (U9).
+/// Union of what is applied, what Placement wrote and what operators added.
 fn traits(object: &Hypervisor, state: &HypervisorStatus) -> std::collections::BTreeSet<String> {
     let groups = object.spec.groups.iter().filter_map(|group| Some(&group.trait_.as_ref()?.name));
     state.traits.iter().chain(&object.spec.custom_traits).chain(groups).cloned().collect()
 }
 
-/// Union of what is applied and what Placement wrote (U9).
+/// Union of what is applied and what Placement wrote.
 fn aggregates(object: &Hypervisor, state: &HypervisorStatus) -> Vec<Aggregate> {
     let applied = state.aggregates.iter().map(|aggregate| (&aggregate.uuid, &aggregate.metadata));
     let groups = object.spec.groups.iter().filter_map(|group| group.aggregate.as_ref());

@@ -1,6 +1,6 @@
-//! The brake, judged from outside (D14): how many slots of a zone were deleted with a host, or lost it, within ten minutes
-//! without anybody having wished it. It counts what was written, and decides whether that is more than may be; who wrote
-//! it, and that a person has confirmed, it is told.
+//! The brake, judged from outside: how many slots of a zone were deleted with a host, or lost it, within ten minutes
+//! without anybody having wished it. It counts what was written, and decides whether that is more than may be; who
+//! wrote it, and that a person has confirmed, it is told.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

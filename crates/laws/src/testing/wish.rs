@@ -1,4 +1,4 @@
-//! Whether a commitment itself wishes that a slot goes (D14): it is deleted, over, planned, refused or smaller, or it is in
+//! Whether a commitment itself wishes that a slot goes: it is deleted, over, planned, refused or smaller, or it is in
 //! another project, group or zone. Worked out from the objects and the wall clock, apart from the planner.
 
 use berth_crds::{

@@ -1,5 +1,5 @@
-//! How one request and one summary look in each microversion (document 51 section 12.5). What is the same in all requests of
-//! an answer is written once.
+//! How one request and one summary look in each microversion. What is the same in all requests of an answer is written
+//! once.
 
 use std::ops::Range;
 

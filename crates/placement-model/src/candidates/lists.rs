@@ -1,5 +1,4 @@
-//! Which providers can be chosen at each level of a plan, at one anchor (the pairs of document 51 section 12.3). It decides
-//! nothing about combinations of them.
+//! Which providers can be chosen at each level of a plan, at one anchor. It decides nothing about combinations of them.
 
 use super::plan::{Level, Plan};
 use crate::model::{Record, Slot, Tree};

@@ -16,7 +16,7 @@ const EXCESS: usize = 2048;
 const FEW_COMBINATIONS: usize = 10_000;
 const FEW_PROVIDERS: usize = 100_000;
 
-/// The body of an answer (document 51 section 12.5), piece by piece.
+/// The body of an answer, piece by piece.
 #[derive(Debug)]
 pub struct Pages {
     model: Arc<Model>,

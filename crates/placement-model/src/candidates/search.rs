@@ -1,5 +1,5 @@
-//! Goes through anchors and collects requests, each once, up to a number. It decides in which order they are generated (the
-//! strategy of document 51 section 12.4) and when it was enough.
+//! Goes through anchors and collects requests, each once, up to a number. It decides in which order they are generated
+//! and when it was enough.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};

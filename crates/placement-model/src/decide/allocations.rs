@@ -1,5 +1,5 @@
-//! Allocations (document 51 section 9): who gets what. It decides whether the inventories that a request names have room,
-//! all of its consumers together, and that their former allocations make room first.
+//! Allocations: who gets what. It decides whether the inventories that a request names have room, all of its consumers
+//! together, and that their former allocations make room first.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Consumers of a write of allocations (document 51 sections 2 and 9.3). It decides which generation they must have, what
-//! they are like afterwards, and that none exists without allocations.
+//! Consumers of a write of allocations. It decides which generation they must have, what they are like afterwards, and
+//! that none exists without allocations.
 
 use std::collections::{BTreeMap, BTreeSet};
 

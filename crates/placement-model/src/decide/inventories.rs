@@ -1,5 +1,5 @@
-//! Inventories of one provider (document 51 section 5). It decides that nothing that is in use disappears and that not more
-//! is reserved than there is; that less is left than is in use is allowed.
+//! Inventories of one provider. It decides that nothing that is in use disappears and that not more is reserved than
+//! there is; that less is left than is in use is allowed.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Providers and their trees (document 51 sections 4.1 and 4.2). It decides names, parents and roots; the root of a whole
-//! subtree follows in the same transaction.
+//! Providers and their trees. It decides names, parents and roots; the root of a whole subtree follows in the same
+//! transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,4 @@
-//! Which classes and traits exist, and when they were last changed. It decides their order in lists (document 51 sections 6
-//! and 7).
+//! Which classes and traits exist, and when they were last changed. It decides their order in lists.
 
 use std::sync::Arc;
 

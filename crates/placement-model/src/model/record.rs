@@ -1,5 +1,5 @@
-//! One provider as the model keeps it: compact, with numbers instead of names, and with the part of answers that only it
-//! decides already written. It decides what a provider looks like in a summary (document 51 section 12.5).
+//! One provider as the model keeps it: compact, with numbers instead of names, and with the part of answers that only
+//! it decides already written. It decides what a provider looks like in a summary.
 
 use jiff::Timestamp;
 
@@ -15,7 +15,7 @@ pub struct Record {
     pub id: ProviderId,
     pub parent: Option<ProviderId>,
     pub root: ProviderId,
-    /// Whether others may use its inventories (document 51 section 12.2).
+    /// Whether others may use its inventories.
     pub shares: bool,
     /// By ascending number of the class.
     pub inventories: Box<[(Number, Held)]>,

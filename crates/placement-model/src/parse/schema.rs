@@ -1,5 +1,5 @@
-//! Which parameters a query string may have and what their values look like: the faults that the reference finds with JSON
-//! schemas, in its words (document 51 section 1.7). It decides nothing about what values mean.
+//! Which parameters a query string may have and what their values look like: the faults that the reference finds with
+//! JSON schemas, in its words. It decides nothing about what values mean.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub enum Form {
     Text,
     /// A UUID with dashes at the usual places, in any case.
     Uuid,
-    /// A UUID in any spelling (document 51 section 19 no. 20).
+    /// A UUID in any spelling.
     AnyUuid,
     /// A positive integer without a sign and without leading zeros.
     Positive,

@@ -1,5 +1,5 @@
-//! The values of `resources`, `required`, `member_of` and `in_tree` (the table of document 51 section 4.3). It decides which
-//! spelling is which value, and from which microversion on.
+//! The values of `resources`, `required`, `member_of` and `in_tree`. It decides which spelling is which value, and from
+//! which microversion on.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! What is always true of a ledger (document 51 sections 2, 9 and 15), computed anew from its rows. It decides whether a
-//! state is sound and whether a step between two states may happen; it knows nothing of how writes are decided.
+//! What is always true of a ledger, computed anew from its rows. It decides whether a state is sound and whether a step
+//! between two states may happen; it knows nothing of how writes are decided.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Answers about candidates as values that can be compared (document 51 section 12.5): the order of requests and of providers
-//! plays no role in them. It decides what an answer must contain, and reads the one of a server the same way.
+//! Answers about candidates as values that can be compared: the order of requests and of providers plays no role in
+//! them. It decides what an answer must contain, and reads the one of a server the same way.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Bodies of PUT aggregates (document 51 section 8).
+//! Bodies of PUT aggregates.
 
 use berth_placement_model::Version;
 

@@ -1,5 +1,5 @@
-//! Bodies of PUT and POST allocations (document 51 section 9.2). It decides what the forms of all microversions have in common:
-//! a [`ConsumerWrite`].
+//! Bodies of PUT and POST allocations. It decides what the forms of all microversions have in common: a
+//! [`ConsumerWrite`].
 
 use berth_placement_model::command::{ConsumerGuard, ConsumerWrite, NOBODY};
 use berth_placement_model::{ClassName, Key, Version};
@@ -142,7 +142,7 @@ fn allocations(body: &Json) -> Vec<(Key, Vec<(ClassName, u64)>)> {
     }
 }
 
-/// Amounts beyond 64 bits are the largest there are, which never fit (document 51 section 19 no. 5).
+/// Amounts beyond 64 bits are the largest there are, which never fit.
 fn amounts(part: &Json) -> Vec<(ClassName, u64)> {
     let resources = part.get("resources").map(Json::members).unwrap_or_default();
     let amount = |value: &Json| u64::try_from(value.as_integer().unwrap_or_default()).unwrap_or(u64::MAX);

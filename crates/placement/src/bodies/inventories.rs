@@ -1,4 +1,4 @@
-//! Bodies of inventories (document 51 section 5). It decides defaults: what a record leaves out is set to them by every write.
+//! Bodies of inventories. It decides defaults: what a record leaves out is set to them by every write.
 
 use berth_placement_model::command::ReservedRule;
 use berth_placement_model::{ClassName, Inventory, Version};
@@ -69,8 +69,8 @@ pub fn inventory(record: &Json) -> Inventory {
     }
 }
 
-/// All records of a body, in its order. What has no name of a class is passed on with any record: nothing but the name of it
-/// will be looked at (document 51 section 19 no. 13).
+/// All records of a body, in its order. What has no name of a class is passed on with any record: nothing but the name
+/// of it will be looked at.
 pub fn inventories(body: &Json) -> Vec<(ClassName, Inventory)> {
     let records = body.get("inventories").map(Json::members).unwrap_or_default();
     let valid =

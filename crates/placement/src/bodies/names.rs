@@ -1,4 +1,4 @@
-//! Bodies of resource classes and of the traits of a provider (document 51 sections 6 and 7).
+//! Bodies of resource classes and of the traits of a provider.
 
 use berth_placement_model::{ClassName, TraitName};
 

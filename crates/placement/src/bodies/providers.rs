@@ -1,4 +1,4 @@
-//! Bodies of POST and PUT `/resource_providers` (document 51 sections 4.1 and 4.2).
+//! Bodies of POST and PUT `/resource_providers`.
 
 use berth_placement_model::command::Parent;
 use berth_placement_model::{Key, Version};

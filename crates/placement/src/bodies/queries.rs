@@ -1,5 +1,4 @@
-//! Queries of GET `/traits` and GET `/usages` (document 51 sections 7 and 10). Those of providers and candidates are read by the
-//! model.
+//! Queries of GET `/traits` and GET `/usages`. Those of providers and candidates are read by the model.
 
 use berth_placement_model::Version;
 

@@ -1,4 +1,4 @@
-//! The body of POST `/reshaper` (document 51 section 11).
+//! The body of POST `/reshaper`.
 
 use berth_placement_model::command::{ConsumerWrite, NewInventories};
 use berth_placement_model::{Key, Version};

@@ -1,4 +1,4 @@
-//! The aggregates of a provider (document 51 section 8). It decides what is shown from which version on.
+//! The aggregates of a provider. It decides what is shown from which version on.
 
 use berth_placement_model::{Command, Version};
 use serde::Serialize;

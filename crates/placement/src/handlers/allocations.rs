@@ -1,5 +1,5 @@
-//! Allocations of consumers and of providers, and the reshaper (document 51 sections 9 and 11). It decides what is shown by
-//! version; what fits is the model's.
+//! Allocations of consumers and of providers, and the reshaper. It decides what is shown by version; what fits is the
+//! model's.
 
 use std::collections::BTreeMap;
 

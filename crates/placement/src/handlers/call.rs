@@ -42,7 +42,7 @@ impl Call {
         Ok(value)
     }
 
-    /// The query as an object; of a repeated parameter the last value counts (document 51 section 1.7).
+    /// The query as an object; of a repeated parameter the last value counts.
     pub fn parameters(&self, schema: &Schema) -> Result<Json, Problem> {
         let value = json::object(self.query.iter().map(|(name, value)| (name.clone(), Json::Text(value.clone()))));
         check(&value, schema)

@@ -1,5 +1,5 @@
-//! GET `/allocation_candidates` (document 51 section 12). It decides where and how many of the answers are made at once, and
-//! how much of them is held for clients that read slowly; what is in them is the model's.
+//! GET `/allocation_candidates`. It decides where and how many of the answers are made at once, and how much of them is
+//! held for clients that read slowly; what is in them is the model's.
 
 use std::convert::Infallible;
 use std::sync::Arc;

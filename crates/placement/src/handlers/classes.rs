@@ -1,4 +1,4 @@
-//! Resource classes (document 51 section 6). It decides what PUT means by version; which classes may change is the model's.
+//! Resource classes. It decides what PUT means by version; which classes may change is the model's.
 
 use axum::http::StatusCode;
 use berth_placement_model::{ClassName, Command, Outcome, Version};

@@ -1,4 +1,4 @@
-//! All inventories of a provider (document 51 section 5). It decides what is shown; what fits is the model's.
+//! All inventories of a provider. It decides what is shown; what fits is the model's.
 
 use berth_placement_model::provider::Held;
 use berth_placement_model::{Command, ProviderState};
@@ -36,7 +36,7 @@ pub async fn delete(api: &Api, call: &Call) -> Result<Answer, Problem> {
 fn shown(state: &ProviderState) -> Answer {
     let inventories = state.inventories.iter().map(|(class, held)| (class.to_string(), record(&held.inventory, None)));
     let all = Records { resource_provider_generation: state.generation, inventories: inventories.collect() };
-    // Without inventories nothing has an age (document 51 section 1.3).
+    // Without inventories nothing has an age.
     let age = if state.inventories.is_empty() {
         Age::Unknown
     } else {

@@ -1,4 +1,4 @@
-//! One inventory of a provider (document 51 section 5). It decides what is shown; what fits is the model's.
+//! One inventory of a provider. It decides what is shown; what fits is the model's.
 
 use axum::http::StatusCode;
 use berth_placement_model::{ClassName, Command, ProviderState};

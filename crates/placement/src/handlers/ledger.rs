@@ -21,7 +21,7 @@ pub(super) async fn provider(api: &Api, call: &Call, addition: &str) -> Result<P
     found.ok_or_else(|| no_provider(&call.key, addition))
 }
 
-/// The key of the provider of the path, else 404: before a body is looked at (document 51 section 1.1).
+/// The key of the provider of the path, else 404: before a body is looked at.
 pub(super) async fn known(api: &Api, call: &Call) -> Result<Key, Problem> {
     let key = call.key();
     let is_known = model(api, call).await?.provider(&key).is_some();
@@ -32,7 +32,7 @@ pub(super) fn no_provider(key: &str, addition: &str) -> Problem {
     Problem::not_found(format!("No resource provider with uuid {key} found{addition}"))
 }
 
-/// What GET adds to its 404: the same once more (document 51 section 5).
+/// What GET adds to its 404: the same once more.
 pub(super) fn again(key: &str, between: &str) -> String {
     format!("{between}No resource provider with uuid {key} found")
 }

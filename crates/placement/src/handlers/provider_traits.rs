@@ -1,4 +1,4 @@
-//! The traits of a provider (document 51 section 7). It decides what is shown; which traits there are is the model's.
+//! The traits of a provider. It decides what is shown; which traits there are is the model's.
 
 use berth_placement_model::{Command, Model, ProviderState, TraitName};
 use serde::Serialize;

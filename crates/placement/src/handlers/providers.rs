@@ -1,5 +1,5 @@
-//! `/resource_providers` and `/resource_providers/{uuid}` (document 51 section 4). It decides how a provider that was written is
-//! shown; the rules of trees and names are the model's.
+//! `/resource_providers` and `/resource_providers/{uuid}`. It decides how a provider that was written is shown; the
+//! rules of trees and names are the model's.
 
 use axum::http::StatusCode;
 use berth_placement_model::command::Parent;

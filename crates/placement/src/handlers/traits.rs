@@ -1,4 +1,4 @@
-//! Traits by themselves (document 51 section 7). It decides which names may be given; which traits may go is the model's.
+//! Traits by themselves. It decides which names may be given; which traits may go is the model's.
 
 use axum::http::StatusCode;
 use berth_placement_model::{Command, Outcome, TraitName};

@@ -1,4 +1,4 @@
-//! Usages of a provider and of a project (document 51 section 10). It decides how sums are grouped.
+//! Usages of a provider and of a project. It decides how sums are grouped.
 
 use std::collections::BTreeMap;
 

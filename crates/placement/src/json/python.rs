@@ -1,5 +1,5 @@
-//! Values as Python prints them: clients match on error texts that quote what was sent (document 51 section 1.7). It
-//! decides the quoting and how much is printed.
+//! Values as Python prints them: clients match on error texts that quote what was sent. It decides the quoting and how
+//! much is printed.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,4 @@
-//! What a client takes (document 51 sections 1.4 and 1.5). It decides between the forms of errors, and whether a client takes
-//! JSON.
+//! What a client takes. It decides between the forms of errors, and whether a client takes JSON.
 
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;

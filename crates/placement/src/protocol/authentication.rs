@@ -1,5 +1,5 @@
-//! Who calls (document 51 sections 1.8 and 18). It decides what is known of a caller and how a way to find out looks; what the
-//! caller may do is up to the policies. Keystone will be one more implementation of [`Authentication`].
+//! Who calls. It decides what is known of a caller and how a way to find out looks; what the caller may do is up to the
+//! policies. Keystone will be one more implementation of [`Authentication`].
 
 use axum::http::HeaderMap;
 use futures::future::{BoxFuture, ready};
@@ -14,7 +14,7 @@ pub struct Caller {
     pub project: Option<String>,
     /// All roles, those that others imply included.
     pub roles: Vec<String>,
-    /// Whether the token is for the whole system, so that rules for projects do not hold (document 51 section 1.8).
+    /// Whether the token is for the whole system, so that rules for projects do not hold.
     pub of_system: bool,
 }
 
@@ -23,7 +23,7 @@ pub struct Caller {
 pub enum Unknown {
     /// No token, or none that is good: 401.
     Unauthorized,
-    /// Nobody could say: 503 (decision D9).
+    /// Nobody could say: 503.
     Unavailable(String),
 }
 

@@ -1,5 +1,5 @@
-//! Answers to pages of other sites (document 51 section 1.1 step 2). It decides which headers an answer gets once origins are
-//! configured; without any nothing happens here.
+//! Answers to pages of other sites. It decides which headers an answer gets once origins are configured; without any
+//! nothing happens here.
 
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,

@@ -1,5 +1,5 @@
-//! Which microversion a request asks for (document 51 section 1.2). It decides how the header is read and what is said about
-//! versions that are none.
+//! Which microversion a request asks for. It decides how the header is read and what is said about versions that are
+//! none.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use berth_placement_model::Version;

@@ -1,5 +1,5 @@
-//! The name of a request (document 51 section 1.3). It decides that names are never taken over from clients; what a client
-//! calls its request is only logged.
+//! The name of a request. It decides that names are never taken over from clients; what a client calls its request is
+//! only logged.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Errors on the wire: JSON, HTML or plain text by `Accept` (document 51 section 1.4). It decides the fixed sentences and the
-//! form; codes and messages come from those who refuse.
+//! Errors on the wire: JSON, HTML or plain text by `Accept`. It decides the fixed sentences and the form; codes and
+//! messages come from those who refuse.
 
 use axum::body::Body;
 use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
@@ -198,7 +198,7 @@ struct Shape<'a> {
     min_version: Option<&'a str>,
 }
 
-/// Line breaks become blanks, tags go (document 51 section 1.4).
+/// Line breaks become blanks, tags go.
 fn on_one_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

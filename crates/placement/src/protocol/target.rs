@@ -11,7 +11,7 @@ pub fn path_item(raw: &str) -> Option<String> {
     (!item.contains('\0')).then(|| item.into_owned())
 }
 
-/// The parameters of a query in the order in which they were sent (document 51 section 1.7).
+/// The parameters of a query in the order in which they were sent.
 pub fn parameters(query: &str) -> Result<Vec<(String, String)>, Problem> {
     query.split('&').filter(|pair| !pair.is_empty()).map(parameter).collect()
 }

@@ -1,5 +1,5 @@
-//! The patterns of names that schemas use. Each is a text, which clients get to see, and a function that decides; a line
-//! break at the end matches none of them (document 51 section 19 no. 16).
+//! The patterns of names that schemas use. Each is a text, which clients get to see, and a function that decides; a
+//! line break at the end matches none of them.
 
 /// A regular expression of the API.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +36,7 @@ impl Pattern {
     pub const KEY: Self = Self { text: "^[0-9a-fA-F-]{36}$", matches: is_uuid_long };
     /// Suffixes of request groups; not anchored, as in document 51 section 9.2.
     pub const SUFFIX: Self = Self { text: "[a-zA-Z0-9_-]{1,64}", matches: has_suffix_character };
-    /// `consumer_type` of GET `/usages`, whose `^all` has no end (document 51 section 10).
+    /// `consumer_type` of GET `/usages`, whose `^all` has no end.
     pub const KIND: Self = Self {
         text: "^[A-Z0-9_]+$|^all|^unknown$",
         matches: |text| is_name(text) || text.starts_with("all") || text == "unknown",

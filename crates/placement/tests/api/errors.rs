@@ -1,4 +1,4 @@
-//! Which fault is told, and how (document 51 sections 1 and 14.5).
+//! Which fault is told, and how.
 
 use axum::body::Body;
 use axum::http::Request;

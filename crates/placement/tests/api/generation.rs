@@ -1,4 +1,4 @@
-//! How candidates are generated, as an operator chooses it (document 51 section 12.4): drawn, in turns, and how many.
+//! How candidates are generated, as an operator chooses it: drawn, in turns, and how many.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

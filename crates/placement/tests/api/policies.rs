@@ -1,4 +1,4 @@
-//! Who may do what, over HTTP (document 51 section 1.8).
+//! Who may do what, over HTTP.
 
 use berth_placement::Policies;
 

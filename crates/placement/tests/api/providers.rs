@@ -1,4 +1,4 @@
-//! Providers, inventories, classes, traits and aggregates over HTTP (document 51 sections 4 to 8).
+//! Providers, inventories, classes, traits and aggregates over HTTP.
 
 use serde_json::json;
 

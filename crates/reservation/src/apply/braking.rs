@@ -1,5 +1,5 @@
-//! What the brake has to be asked for (D14): every removal of a host that nobody wished. A plan that it stops is not
-//! applied; the slot stays as it is, says so, and is looked at again.
+//! What the brake has to be asked for: every removal of a host that nobody wished. A plan that it stops is not applied;
+//! the slot stays as it is, says so, and is looked at again.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl<S: Scheduler> ReservationController<S> {
         Some(Disruption { zone: zone(object).to_owned(), cause, slots })
     }
 
-    /// The other slots of the commitment on a host that has gone: they lose it in the same look (U36).
+    /// The other slots of the commitment on a host that has gone: they lose it in the same look.
     pub(crate) fn lost_together(
         &self,
         key: &ObjectKey,

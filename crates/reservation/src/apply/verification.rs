@@ -1,4 +1,4 @@
-//! Carries out what the verification of the VMs of a slot came to (document 21 section 7).
+//! Carries out what the verification of the VMs of a slot came to.
 
 use std::sync::Arc;
 
@@ -99,9 +99,9 @@ impl<S: Scheduler> ReservationController<S> {
         })
     }
 
-    /// The VM has arrived in this slot: the others do not expect it any more, in spec and status (sections 7.3 and 15 no.
-    /// 22). One on another host that still lists the VM, which is migrating, would over-book that host: it gives the VM up
-    /// by itself when that has left. Frozen slots are left as they are (U57).
+    /// The VM has arrived in this slot: the others do not expect it any more, in spec and status. One on another host
+    /// that still lists the VM, which is migrating, would over-book that host: it gives the VM up by itself when that
+    /// has left. Frozen slots are left as they are.
     async fn leave_elsewhere(&self, key: &ObjectKey, object: &Reservation, vm: &VmId) -> Result<(), Error> {
         let here = object.status.as_ref().and_then(|status| status.host.as_deref());
         let hosts = self.context.hypervisors.select(&HYPERVISOR_BY_VM, vm.as_str());

@@ -50,7 +50,7 @@ pub struct Flight {
     pub listed_first: Option<BTreeSet<HostName>>,
 }
 
-/// The intents of a VM that may stay on its host (document 21 section 11.2 row 5).
+/// The intents of a VM that may stay on its host.
 const RESIZING: [&str; 2] = ["resize", "rebuild"];
 
 impl Flight {

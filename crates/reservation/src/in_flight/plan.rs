@@ -1,5 +1,4 @@
-//! Plan: what becomes of an in-flight reservation (document 21 section 11.2 with section 15 no. 9 and U3). A function of
-//! facts.
+//! Plan: what becomes of an in-flight reservation. A function of facts.
 
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use strum::IntoStaticStr;
 use super::facts::{Facts, Flight};
 use crate::status::Says;
 
-/// How long one without `spec.endTime` may live (U3).
+/// How long one without `spec.endTime` may live.
 const LIFE: SignedDuration = SignedDuration::from_mins(30);
 
 /// What is done, and when to look again without an event.

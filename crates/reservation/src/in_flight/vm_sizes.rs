@@ -11,7 +11,7 @@ use crate::error::Error;
 /// The size of a VM; nothing when nobody can say, because no access to Nova is configured.
 pub type VmSize<'a> = Pin<Box<dyn Future<Output = Result<Option<Resources>, Error>> + Send + 'a>>;
 
-/// Knows the present size of VMs (document 21 section 11.2 rows 5 and 6).
+/// Knows the present size of VMs.
 pub trait VmSizes: Send + Sync + 'static {
     /// The size of a VM. A look-up that fails is an error and means "try again".
     fn size<'a>(&'a self, vm: &'a VmId) -> VmSize<'a>;

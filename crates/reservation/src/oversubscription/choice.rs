@@ -1,4 +1,4 @@
-//! Which slots leave an over-booked host (document 21 sections 10 and 15 no. 12): as few as are needed, empty ones first.
+//! Which slots leave an over-booked host: as few as are needed, empty ones first.
 
 use std::cmp::Reverse;
 

@@ -8,7 +8,7 @@ use berth_core::{Resources, SlotKey};
 pub struct Facts {
     /// Its condition Ready is True. Of another host nobody knows what it holds.
     pub ready: bool,
-    /// Capacity minus VMs minus blocks, as the objects show it (document 21 section 9.3); below zero is too much.
+    /// Capacity minus VMs minus blocks, as the objects show it; below zero is too much.
     pub free: Amounts,
     /// The slots of commitments that block something on it, without those that are being deleted.
     pub slots: Vec<Occupant>,
@@ -37,6 +37,6 @@ pub struct Occupant {
     pub empty: bool,
     /// It is on its way to another host already, and nothing keeps it.
     pub leaving: bool,
-    /// It is left exactly as it is (U57).
+    /// It is left exactly as it is.
     pub frozen: bool,
 }

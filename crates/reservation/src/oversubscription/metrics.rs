@@ -1,4 +1,4 @@
-//! Metrics about over-booked hosts (document 21 sections 13 and 15 no. 14).
+//! Metrics about over-booked hosts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Plan: what is done about a host (document 21 section 10). A function of facts.
+//! Plan: what is done about a host. A function of facts.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub struct Settings {
     pub interval: Duration,
     /// `enableOversubscriptionReservationEviction`: slots may leave; otherwise hosts are only counted.
     pub evict: bool,
-    /// `oversubscriptionEvictOccupied`: also those with VMs (document 21 section 15 no. 12).
+    /// `oversubscriptionEvictOccupied`: also those with VMs.
     pub evict_occupied: bool,
 }
 

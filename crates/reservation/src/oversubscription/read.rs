@@ -31,7 +31,7 @@ impl OversubscriptionController {
         (report.host.cluster == key.cluster).then_some(report)
     }
 
-    /// Whether everything is known that concerns the host (D5): its own object, and all Reservations in its cluster and in
+    /// Whether everything is known that concerns the host: its own object, and all Reservations in its cluster and in
     /// those from which something stands on it.
     pub(super) fn complete(&self, report: &HostReport) -> Result<(), Partial> {
         let name = report.host.name.as_str();

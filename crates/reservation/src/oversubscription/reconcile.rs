@@ -30,7 +30,7 @@ pub struct Context {
     pub view: Arc<BuiltIn>,
     /// What is left as it is.
     pub freezer: Freezer,
-    /// Stops what would disturb too much (D14).
+    /// Stops what would disturb too much.
     pub brake: Brake,
     /// Where the controller of slots finds why a slot lost its host.
     pub evictions: Evictions,
@@ -87,7 +87,7 @@ impl Reconciler for OversubscriptionController {
         }
         self.settle(&report).await?;
         if let Err(partial) = self.complete(&report) {
-            // Nobody watches: the grace begins anew, and this was no check (document 21 section 15 no. 14).
+            // Nobody watches: the grace begins anew, and this was no check.
             debug!(host = %key.name, why = %partial, "not checked");
             self.over.forget(&key);
             return Ok(Action::RequeueAfter(interval));

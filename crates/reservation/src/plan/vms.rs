@@ -1,6 +1,5 @@
 //! Which of its expected VMs a slot in force keeps, confirms or gives up, and whether it follows one of them to another
-//! host (document 21 sections 7 and 15 no. 2, 3, 5, 22 and 23). A function of facts; whether there is room on another
-//! host is asked when the plan is carried out.
+//! host. A function of facts; whether there is room on another host is asked when the plan is carried out.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -85,7 +84,7 @@ pub(super) fn verify(facts: &Facts, delays: Delays) -> Verified {
     verified
 }
 
-/// The host is asked first (section 15 no. 2); what is not known completely is no reason to give a VM up (no. 23).
+/// The host is asked first; what is not known completely is no reason to give a VM up.
 fn fate(facts: &Facts, host: &HostName, fact: &VmFact, confirmed: bool, delays: Delays) -> Fate {
     let here = fact.hosts.contains(host);
     if here && !fact.taken.contains(host) {

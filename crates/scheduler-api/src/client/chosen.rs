@@ -1,4 +1,4 @@
-//! The scheduler that the configuration chose (D4). It decides nothing.
+//! The scheduler that the configuration chose. It decides nothing.
 
 use std::sync::Arc;
 

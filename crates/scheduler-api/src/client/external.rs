@@ -1,6 +1,6 @@
-//! A scheduler behind HTTP that looks like the one in this process (D4, document 22). The other one decides on hosts; the
-//! view of this process remembers what it decided (U1), pins and judges. There is no waiting list: slots without a host
-//! are tried again by their own back-off.
+//! A scheduler behind HTTP that looks like the one in this process. The other one decides on hosts; the view of this
+//! process remembers what it decided, pins and judges. There is no waiting list: slots without a host are tried again
+//! by their own back-off.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,5 +1,5 @@
-//! What can go wrong with a call (document 22 section 7.3), and what it means to the caller. It decides which answers of
-//! a server are the same errors as those of the scheduler in this process.
+//! What can go wrong with a call, and what it means to the caller. It decides which answers of a server are the same
+//! errors as those of the scheduler in this process.
 
 use berth_scheduler::{Options, Request, SchedulerError};
 use thiserror::Error;
@@ -35,8 +35,7 @@ impl Failure {
     }
 }
 
-/// The errors that are due to what was asked. Servers name them in the same words, with different codes (document 22
-/// sections 5.1 and 12 no. 2).
+/// The errors that are due to what was asked. Servers name them in the same words, with different codes.
 fn mendable(request: &Request) -> impl Iterator<Item = SchedulerError> {
     let pipeline = request.pipeline_name().ok().map(|name| SchedulerError::Pipeline(name.to_owned()));
     let inference = ["hypervisor", "flavor"].map(SchedulerError::Inference);

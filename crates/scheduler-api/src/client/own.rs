@@ -1,5 +1,5 @@
-//! Whether a configured URL means this process itself (U46): the reference's chart lets the process call itself, where we
-//! ask the scheduler in this process.
+//! Whether a configured URL means this process itself: the reference's chart lets the process call itself, where we ask
+//! the scheduler in this process.
 
 use reqwest::Url;
 

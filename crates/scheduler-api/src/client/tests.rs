@@ -1,4 +1,4 @@
-//! The client against servers that answer as they are told (document 22 sections 7 and 11).
+//! The client against servers that answer as they are told.
 
 mod answers;
 mod slots;

@@ -1,5 +1,5 @@
-//! What of a decision is remembered, and which decisions are (document 60 section 3.9): those of runs that reached the
-//! engine and may leave something behind.
+//! What of a decision is remembered, and which decisions are: those of runs that reached the engine and may leave
+//! something behind.
 
 use berth_core::HostName;
 use berth_scheduler::{Answer, Request, SchedulerError};

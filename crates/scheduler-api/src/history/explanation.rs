@@ -1,5 +1,5 @@
-//! A decision in words (document 60 sections 3.9 and 14 B20). Which hosts each filter removed and what the weighers gave
-//! is in the answer only if it was asked for; without it there are the numbers of hosts.
+//! A decision in words. Which hosts each filter removed and what the weighers gave is in the answer only if it was
+//! asked for; without it there are the numbers of hosts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! The History object after a decision (document 60 section 3.9): a function of the object before it.
+//! The History object after a decision: a function of the object before it.
 
 use berth_crds::conditions::{Status, history as texts, ready_condition, set_condition, whole_seconds};
 use berth_crds::history::{CurrentDecision, FormerDecision};

@@ -1,4 +1,4 @@
-//! What a History says after a decision (document 60 sections 3.9 and 14 B20).
+//! What a History says after a decision.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is counted about one run: its hosts, its time, its steps (document 60 section 11).
+//! What is counted about one run: its hosts, its time, its steps.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

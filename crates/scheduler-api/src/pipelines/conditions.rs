@@ -1,4 +1,4 @@
-//! What the conditions of a Pipeline say (document 60 section 3.3): a function of what was found.
+//! What the conditions of a Pipeline say: a function of what was found.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,8 +9,7 @@ use jiff::Timestamp;
 
 use super::Report;
 
-/// The status after this report about the object of this generation. Only what says something new differs from `old`
-/// (ruling U38).
+/// The status after this report about the object of this generation. Only what says something new differs from `old`.
 pub fn status(old: &PipelineStatus, report: &Report, generation: Option<i64>, now: Timestamp) -> PipelineStatus {
     let mut new = old.clone();
     for (type_, says) in [

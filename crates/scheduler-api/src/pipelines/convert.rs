@@ -4,7 +4,7 @@ use berth_crds::pipeline::{self, PipelineParameter, PipelineStep, PipelineWeighe
 use berth_scheduler::{Param, PipelineSpec, StepSpec};
 use kube::ResourceExt;
 
-/// The steps of the object, in its order (document 60 section 3.1). An absent multiplier is 1.
+/// The steps of the object, in its order. An absent multiplier is 1.
 pub fn convert(object: &pipeline::Pipeline) -> PipelineSpec {
     PipelineSpec {
         name: object.name_any(),

@@ -1,5 +1,5 @@
-//! What is to be thought of one Pipeline object: whether it is ours, whether it can be used, and what is wrong with it. A
-//! pure function of the object (document 60 B18).
+//! What is to be thought of one Pipeline object: whether it is ours, whether it can be used, and what is wrong with it.
+//! A pure function of the object.
 
 use std::collections::BTreeMap;
 
@@ -21,10 +21,10 @@ pub enum Object<'o> {
     Malformed(&'o Malformed),
 }
 
-/// What is wrong with a pipeline of ours (document 60 section 3.3).
+/// What is wrong with a pipeline of ours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Filters that cannot be made, and steps that are listed twice (B19), each with the reason.
+    /// Filters that cannot be made, and steps that are listed twice, each with the reason.
     pub filters: BTreeMap<String, String>,
     /// Weighers that cannot be made, each with the reason.
     pub weighers: BTreeMap<String, String>,

@@ -51,8 +51,8 @@ impl PipelineLoader {
         self.mode != config::Pipelines::BuiltIn
     }
 
-    /// Resolves when the pipelines are those of the objects (ruling U23): at once when objects do not count, otherwise
-    /// when all of them are known, or when it is known that there are none because the kind is not installed.
+    /// Resolves when the pipelines are those of the objects: at once when objects do not count, otherwise when all of
+    /// them are known, or when it is known that there are none because the kind is not installed.
     pub async fn loaded(&self) {
         let home = ClusterName::home();
         if self.follows_objects() && self.store.clusters().contains(&home) {

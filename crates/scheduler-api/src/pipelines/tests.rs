@@ -1,4 +1,4 @@
-//! Which pipelines are in use, and what their conditions say (document 60 sections 3.1, 3.3, 12.1 and 14).
+//! Which pipelines are in use, and what their conditions say.
 
 use std::sync::Arc;
 

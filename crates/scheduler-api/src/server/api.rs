@@ -31,7 +31,7 @@ impl<B: Backend> Api<B> {
         Self { backend, forwarder: Box::new(forwarder), surroundings, limits, gate, metrics, token: None }
     }
 
-    /// The same endpoint for those only who show this token, if there is one (document 22 section 12 no. 12).
+    /// The same endpoint for those only who show this token, if there is one.
     #[must_use]
     pub fn with_token(self, token: Option<Token>) -> Self {
         Self { token, ..self }

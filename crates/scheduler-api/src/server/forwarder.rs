@@ -1,4 +1,4 @@
-//! How a request reaches the leader (U2), as the server sees it. Whether it is forwarded is decided in `handle`.
+//! How a request reaches the leader, as the server sees it. Whether it is forwarded is decided in `handle`.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! The way of one request: in which order it is checked (document 60 section 2.5, U6, U24), who decides on it (U2), and
-//! how long that may take.
+//! The way of one request: in which order it is checked, who decides on it, and how long that may take.
 
 use std::sync::Arc;
 use std::time::Duration;

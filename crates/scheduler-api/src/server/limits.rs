@@ -1,5 +1,4 @@
-//! What the endpoint bears from its callers (document 22 section 12 no. 11). It decides the numbers; `gate`, `body` and
-//! `handle` keep them.
+//! What the endpoint bears from its callers. It decides the numbers; `gate`, `body` and `handle` keep them.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Everything but hosts that a caller can be answered: status, text, and the class under which it is counted (document 22
-//! section 5.1, document 60 section 2.5 and B21, U6). Nothing that a request holds is answered with 500.
+//! Everything but hosts that a caller can be answered: status, text, and the class under which it is counted. Nothing
+//! that a request holds is answered with 500.
 
 use axum::http::header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};

@@ -1,5 +1,4 @@
-//! Who may ask at all, when a token is configured (document 22 section 12 no. 12). What becomes of a request of somebody
-//! else is decided by `refusal`.
+//! Who may ask at all, when a token is configured. What becomes of a request of somebody else is decided by `refusal`.
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;

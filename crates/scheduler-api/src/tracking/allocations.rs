@@ -1,4 +1,4 @@
-//! The VMs that a slot expects, with one more or one less (document 60 section 10.4): functions of the object.
+//! The VMs that a slot expects, with one more or one less: functions of the object.
 
 use berth_core::{Resources, VmId};
 use berth_crds::conditions::whole_seconds;
@@ -31,7 +31,7 @@ pub fn enter(slot: &Reservation, vm: &VmId, size: Resources, now: Timestamp) -> 
     Edit::Write(Box::new(new))
 }
 
-/// The slot does not expect the VM any more (document 60 B25). A VM that was seen on its host stays.
+/// The slot does not expect the VM any more. A VM that was seen on its host stays.
 pub fn leave(slot: &Reservation, vm: &VmId) -> Edit {
     let mut new = slot.clone();
     let status = slot.status.as_ref().and_then(|status| status.committed_resource_reservation.as_ref());

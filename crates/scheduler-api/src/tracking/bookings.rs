@@ -1,5 +1,5 @@
-//! Writes VMs into the slots that were booked for them (document 60 section 10.4). It decides how often and how long is
-//! tried; what cannot be written is given back to the scheduler, so that the VM counts beside the slot.
+//! Writes VMs into the slots that were booked for them. It decides how often and how long is tried; what cannot be
+//! written is given back to the scheduler, so that the VM counts beside the slot.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Whether commitments of its project cover a VM (document 60 section 10.1 with 14 B16, B23 and B26).
+//! Whether commitments of its project cover a VM.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Who may use a slot, and how slots change (document 60 sections 10.1, 10.4 and 10.5; document 21 section 8).
+//! Who may use a slot, and how slots change.
 
 use berth_core::flavor::{Flavor, FlavorGroups};
 use berth_core::testing::{at, gib};

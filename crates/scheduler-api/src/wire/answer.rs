@@ -1,5 +1,4 @@
-//! Answers as they travel (document 22 section 4, U6). Nova takes exactly one member; whoever asks for an explanation
-//! gets two more.
+//! Answers as they travel. Nova takes exactly one member; whoever asks for an explanation gets two more.
 
 use berth_core::HostName;
 use berth_scheduler::{Answer, Explanation, HostExplanation, Outcome};

@@ -1,5 +1,4 @@
-//! A body becomes a request of the scheduler, or is refused with the member that is wrong (document 60 section 2.5
-//! steps 3 and 4).
+//! A body becomes a request of the scheduler, or is refused with the member that is wrong.
 
 use std::collections::HashMap;
 
@@ -26,7 +25,7 @@ pub struct Incoming {
     pub global_request_id: String,
     /// `context.user`, for logs.
     pub user: String,
-    /// `context.project_id`, for logs: what is decided rests on the project of the VM (document 60 B16).
+    /// `context.project_id`, for logs: what is decided rests on the project of the VM.
     pub project: String,
 }
 
@@ -66,7 +65,7 @@ fn explained(trail: Trail, error: &serde_json::Error) -> String {
     if path.is_empty() { what } else { format!("{path}: {what}") }
 }
 
-/// The hosts with their weights: every host has one, and every weight a host (document 60 section 2.5 step 4).
+/// The hosts with their weights: every host has one, and every weight a host.
 fn weighed(hosts: Vec<Listed>, mut weights: HashMap<String, Weight>) -> Result<Vec<(HostName, f64)>, Malformed> {
     let weigh = |listed: Listed| {
         let host = listed.host.unwrap_or_default();

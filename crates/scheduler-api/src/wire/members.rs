@@ -1,5 +1,4 @@
-//! The objects of a request with the members that have an effect (document 60 section 2.2). Their meaning is in
-//! `incoming`.
+//! The objects of a request with the members that have an effect. Their meaning is in `incoming`.
 
 use std::collections::{BTreeMap, HashMap};
 

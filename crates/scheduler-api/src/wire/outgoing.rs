@@ -1,5 +1,5 @@
-//! A request of the scheduler as the body that another scheduler is sent (document 22 sections 2.2, 3 and 7.1): the
-//! members that Nova's own objects have, all of them, whether or not they mean anything.
+//! A request of the scheduler as the body that another scheduler is sent: the members that Nova's own objects have, all
+//! of them, whether or not they mean anything.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ pub struct Ids {
     pub global_request_id: String,
 }
 
-/// The body. The size that travels is that of the request, whatever the flavor has (U7). Without listed candidates
-/// there are no hosts: who wants all of them lists them first.
+/// The body. The size that travels is that of the request, whatever the flavor has. Without listed candidates there are
+/// no hosts: who wants all of them lists them first.
 pub fn encode(request: &Request, ids: &Ids) -> serde_json::Result<Vec<u8>> {
     let hosts: &[(HostName, f64)] = match &request.candidates {
         Candidates::All => &[],
@@ -182,7 +182,7 @@ fn context(request: &Request, ids: &Ids) -> Value {
     })
 }
 
-/// The options that are not zero (document 22 section 3.3).
+/// The options that are not zero.
 fn options(options: &Options) -> Value {
     let mut set: Map<String, Value> = [
         ("read_only", options.read_only),

@@ -191,7 +191,7 @@ impl<T: Fill + Default> Fill for Maybe<T> {
     }
 }
 
-/// An object in Nova's wrapper (document 22 section 2.3). Paths do not name the wrapper.
+/// An object in Nova's wrapper. Paths do not name the wrapper.
 #[derive(Debug, Default)]
 pub(super) struct Wrapped<T>(pub(super) T);
 

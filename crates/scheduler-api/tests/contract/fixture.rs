@@ -16,13 +16,13 @@ use crate::server::{Server, token};
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each stands for one decision")]
 pub struct Differences {
-    /// It decides on a commitment as a whole (D13).
+    /// It decides on a commitment as a whole.
     pub places_wholes: bool,
-    /// It has a waiting list, and tells why a slot is in it (U43).
+    /// It has a waiting list, and tells why a slot is in it.
     pub has_a_waiting_list: bool,
-    /// It tells the room of hosts (U41).
+    /// It tells the room of hosts.
     pub tells_room: bool,
-    /// Which filters removed hosts is known (document 22 section 12 no. 7: the protocol does not say it).
+    /// Which filters removed hosts is known.
     pub counts_filters: bool,
 }
 
@@ -159,7 +159,7 @@ impl Fixture for OverHttp {
     }
 }
 
-/// A scheduler of which another replica is asked than the one that leads (U2).
+/// A scheduler of which another replica is asked than the one that leads.
 pub struct ThroughAFollower {
     scheduler: Chosen,
     here: Arc<BuiltIn>,

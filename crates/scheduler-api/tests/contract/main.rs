@@ -1,5 +1,6 @@
-//! One contract for every scheduler behind the trait (D4): the same tests run against the one in this process and, over
-//! TCP and HTTP, against one that is fed with the same objects, asked directly or through a replica that does not lead. What differs by decision is said by the fixture.
+//! One contract for every scheduler behind the trait: the same tests run against the one in this process and, over TCP
+//! and HTTP, against one that is fed with the same objects, asked directly or through a replica that does not lead.
+//! What differs by decision is said by the fixture.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests")]
 
 mod alike;

@@ -1,5 +1,5 @@
-//! Answers to requests from outside (document 60 sections 2.5, 10.3 and 14.1): the run, which of its hosts are answered
-//! in which order, and the claim that keeps the first one. The run is the engine's, the slot is chosen in `booking`.
+//! Answers to requests from outside: the run, which of its hosts are answered in which order, and the claim that keeps
+//! the first one. The run is the engine's, the slot is chosen in `booking`.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -34,7 +34,7 @@ impl Inner {
         Ok(Answer { hosts, decision, booking, coverage, explanation })
     }
 
-    /// The view without the slot that a request is about: it would be in its own way (document 22 section 12 no. 16).
+    /// The view without the slot that a request is about: it would be in its own way.
     pub(super) fn without_own_slot(&self, request: &Request) -> Overlay<'_> {
         let view = &self.fleet.view;
         let mut overlay = view.overlay();
@@ -99,7 +99,7 @@ fn limit<'r>(request: &'r Request, settings: &AnswerSettings) -> Option<&'r [(Ho
     }
 }
 
-/// An answer that is limited is trimmed after that (U6), so its run gives all hosts.
+/// An answer that is limited is trimmed after that, so its run gives all hosts.
 fn untrimmed<'r>(request: &'r Request, settings: &AnswerSettings) -> Cow<'r, Request> {
     if request.options.max_candidates == 0 || limit(request, settings).is_none() {
         return Cow::Borrowed(request);
@@ -108,7 +108,7 @@ fn untrimmed<'r>(request: &'r Request, settings: &AnswerSettings) -> Cow<'r, Req
     Cow::Owned(Request { options, ..request.clone() })
 }
 
-/// The answer: limited, trimmed, and for an evacuation with a mixed head, which stays inside the first tier (B15).
+/// The answer: limited, trimmed, and for an evacuation with a mixed head, which stays inside the first tier.
 fn shortlist(request: &Request, settings: &AnswerSettings, decision: &Decision, chance: u64) -> Vec<HostName> {
     let allowed = limit(request, settings).map(|hosts| hosts.iter().map(|(host, _)| host).collect::<NameSet<'_>>());
     let most = Some(request.options.max_candidates).filter(|most| *most > 0).unwrap_or(usize::MAX);

@@ -1,5 +1,5 @@
-//! Hosts that an external scheduler has chosen (D4): this view remembers them like its own decisions until the objects
-//! show them (U1). Whether they are good is not asked; the other one has decided.
+//! Hosts that an external scheduler has chosen: this view remembers them like its own decisions until the objects show
+//! them. Whether they are good is not asked; the other one has decided.
 
 use berth_capacity_view::{Assumed, HostState};
 use berth_core::{HostName, SlotKey, VmId};

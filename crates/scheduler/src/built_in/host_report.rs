@@ -22,12 +22,12 @@ pub struct HostReport {
     pub host: Host,
     /// The conditions that keep it out of service.
     pub hindrances: Vec<Hindrance>,
-    /// The projects that its aggregates admit (document 60 section 5.12); empty means all.
+    /// The projects that its aggregates admit; empty means all.
     pub tenants: Vec<ProjectId>,
     /// Capacity minus VMs, reservations and assume entries; negative means over-booked.
     pub free: Amounts,
     /// The same as the objects alone show it, without what is promised and not seen yet: capacity minus VMs and
-    /// reservations (document 21 section 9.3).
+    /// reservations.
     pub observed: Amounts,
     /// The reservations that name it, the largest block of memory first.
     pub reservations: Vec<Held>,

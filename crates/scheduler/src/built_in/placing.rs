@@ -1,5 +1,5 @@
-//! Hosts for slots: one, all of a commitment, or a given host. Each answer is held by an assume entry before the
-//! lock is released (D13, U1).
+//! Hosts for slots: one, all of a commitment, or a given host. Each answer is held by an assume entry before the lock
+//! is released.
 
 use berth_capacity_view::{Assumed, Entries, HostState, Overlay};
 use berth_core::{HostName, VmId};
@@ -96,8 +96,8 @@ impl Inner {
         whole.slots.iter().map(find).collect()
     }
 
-    /// Of the entries in doubt without which the whole would have had room the first: the write that it belongs to may have
-    /// come to nothing, and what nobody knows is no reason to reject (U37).
+    /// Of the entries in doubt without which the whole would have had room the first: the write that it belongs to may
+    /// have come to nothing, and what nobody knows is no reason to reject.
     fn doubt_in_the_way(&self, whole: &WholeRequest) -> Option<Assumed> {
         let is_own = |entry: &Assumed| whole.slots.iter().any(|slot| slot.key == entry.key);
         let view = &self.fleet.view;
@@ -173,7 +173,7 @@ impl Inner {
         self.best(overlay, request, Scope::Request)
     }
 
-    /// The best host, or why there is none; a failing filter is an error here (U37).
+    /// The best host, or why there is none; a failing filter is an error here.
     pub(super) fn best(
         &self,
         overlay: &Overlay<'_>,

@@ -1,5 +1,5 @@
-//! Giving out freed room to the waiting list, oldest commitment first (U43). Only the hosts that gained something are
-//! tried: nothing fitted on the others at the last try, and they have no more room since.
+//! Giving out freed room to the waiting list, oldest commitment first. Only the hosts that gained something are tried:
+//! nothing fitted on the others at the last try, and they have no more room since.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

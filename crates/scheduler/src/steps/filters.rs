@@ -1,7 +1,7 @@
-//! The filters (document 60 section 5), one per file, and which name means which.
+//! The filters, one per file, and which name means which.
 //!
-//! `filter_quota_enforcement` is not among them: it needs commitments and project quotas, which the capacity view
-//! does not hold, and in the shipped configuration it removes no host. The compiled-in pipelines leave it out.
+//! `filter_quota_enforcement` is not among them: it needs commitments and project quotas, which the capacity view does
+//! not hold, and in the shipped configuration it removes no host. The compiled-in pipelines leave it out.
 
 mod aggregate_metadata;
 mod allowed_projects;

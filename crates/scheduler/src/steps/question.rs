@@ -1,5 +1,4 @@
-//! Which reservations count for a request, from its intent, its options and the parameters of the capacity filter
-//! (document 60 sections 6.1 to 6.3).
+//! Which reservations count for a request, from its intent, its options and the parameters of the capacity filter.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,4 @@
-//! What a weigher gives the hosts, and how that is added to their weights: multiplier times tanh (document 60 section
-//! 3.5).
+//! What a weigher gives the hosts, and how that is added to their weights: multiplier times tanh.
 
 use crate::tanh::tanh;
 

@@ -1,5 +1,4 @@
-//! The weighers for KVM hosts (document 60 section 7), one per file, and which name means which. The VMware-only
-//! ones are unknown here.
+//! The weighers for KVM hosts, one per file, and which name means which. The VMware-only ones are unknown here.
 
 mod binpack;
 mod committed_resource_reservation;

@@ -1,5 +1,4 @@
-//! Answers to requests from outside: which hosts, in which order, and what they hold (document 60 sections 2.5, 2.7 and
-//! 14.1, document 22 sections 5.4 and 12).
+//! Answers to requests from outside: which hosts, in which order, and what they hold.
 
 use std::time::Duration;
 

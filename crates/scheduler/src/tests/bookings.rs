@@ -1,4 +1,4 @@
-//! VMs that are booked into slots of their project (document 60 sections 10.3 to 10.5 with B13, B16, B17, B25 and B26).
+//! VMs that are booked into slots of their project.
 
 use super::answers::call;
 use super::*;

@@ -1,5 +1,5 @@
-//! Document 60 section 6.6 and the items of section 14 that concern capacity. Memory is MiB throughout (D6), so the
-//! numbers of flavors differ from the document's by that.
+//! Document 60 section 6.6 and the items of section 14 that concern capacity. Memory is MiB throughout, so the numbers
+//! of flavors differ from the document's by that.
 
 use berth_core::host::Amounts;
 

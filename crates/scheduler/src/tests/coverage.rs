@@ -1,4 +1,4 @@
-//! What commitments do for the VMs of their project (document 60 sections 10.1, 10.2 and 10.5 with B17 and B23).
+//! What commitments do for the VMs of their project.
 
 use super::answers::call;
 use super::*;

@@ -1,5 +1,5 @@
 //! While only we place, the laws never find a host over-booked: neither as it is after any event, nor as it would be if
-//! everything that was answered came true at once. The laws work out room on their own (U55).
+//! everything that was answered came true at once. The laws work out room on their own.
 
 use std::sync::Arc;
 use std::time::Duration;

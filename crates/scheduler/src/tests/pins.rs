@@ -1,4 +1,4 @@
-//! Room on a given host, and whether a host that a slot names is good for it (U41, U54, D10).
+//! Room on a given host, and whether a host that a slot names is good for it.
 
 use super::*;
 use crate::{Pin, Placed, Scheduler, Verdict};

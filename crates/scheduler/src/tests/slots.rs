@@ -1,4 +1,4 @@
-//! Stories of commitments whose slots are placed as a whole or one by one (D13, U1, U44).
+//! Stories of commitments whose slots are placed as a whole or one by one.
 
 use super::*;
 use crate::{Placed, Placement, Scheduler, Shortage};

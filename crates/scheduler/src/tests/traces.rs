@@ -1,4 +1,4 @@
-//! What a run with a stopwatch tells about its steps (document 60 section 11 with B27).
+//! What a run with a stopwatch tells about its steps.
 
 use std::cell::Cell;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Stories of the waiting list (U43).
+//! Stories of the waiting list.
 
 use super::*;
 use crate::{Pin, Placed, Placement, Scheduler};

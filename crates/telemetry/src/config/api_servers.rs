@@ -1,5 +1,5 @@
-//! `apiservers`: which cluster serves which kind (document 11 section 9.2). It decides what a usable assignment is
-//! (section 14 no. 14 and 15); reading and writing the objects is the business of the cluster crate.
+//! `apiservers`: which cluster serves which kind. It decides what a usable assignment is; reading and writing the
+//! objects is the business of the cluster crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,7 +9,7 @@ use super::section::Section;
 /// The label of a remote cluster that routing looks at.
 pub const ZONE_LABEL: &str = "availabilityZone";
 
-/// Kinds whose objects live in the cluster of their zone (document 11 section 9.3).
+/// Kinds whose objects live in the cluster of their zone.
 const ROUTED: [&str; 6] = [
     "kvm.cloud.sap/v1/Hypervisor",
     "cortex.cloud/v1alpha1/Reservation",

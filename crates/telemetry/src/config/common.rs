@@ -1,4 +1,4 @@
-//! Keys that several components share (document 11 section 5.1): names, labels, credentials, the scheduler's address.
+//! Keys that several components share: names, labels, credentials, the scheduler's address.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -103,7 +103,7 @@ impl fmt::Display for SecretRef {
     }
 }
 
-/// Which scheduler answers (decision D4).
+/// Which scheduler answers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum SchedulerUrl {
     /// The one of this process: an absent or empty key, or `builtin:`.

@@ -1,5 +1,5 @@
-//! Which controllers and tasks run (document 11 section 4). It decides which names are known, to us or to the other
-//! programs that read the same file; what a name starts is decided by the binary.
+//! Which controllers and tasks run. It decides which names are known, to us or to the other programs that read the same
+//! file; what a name starts is decided by the binary.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub enum Controller {
 }
 
 impl Controller {
-    /// All of them; what runs when nothing is configured (decision U22).
+    /// All of them; what runs when nothing is configured.
     pub const ALL: [Self; 5] =
         [Self::CommittedResources, Self::Capacity, Self::Quota, Self::InFlight, Self::NovaPipelines];
 
@@ -45,7 +45,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// All of them. None runs unless it is configured (decision U22).
+    /// All of them. None runs unless it is configured.
     pub const ALL: [Self; 1] = [Self::CommitmentsSync];
 
     /// The name in the configuration.
@@ -56,7 +56,7 @@ impl Task {
     }
 }
 
-/// Names, or beginnings and ends of names, of what other programs provide (document 11 section 4, decision U10).
+/// Names, or beginnings and ends of names, of what other programs provide.
 const FOREIGN: [&str; 6] = [
     "datasource-controllers",
     "failover-reservations-controller",

@@ -1,5 +1,5 @@
-//! Durations as text. It decides which texts are durations (document 10 section 0.4: numbers with units, as Go writes
-//! them) and how one is printed; which durations a key accepts is decided by the key.
+//! Durations as text. It decides which texts are durations and how one is printed; which durations a key accepts is
+//! decided by the key.
 
 use std::time::Duration;
 

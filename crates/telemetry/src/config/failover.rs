@@ -1,5 +1,5 @@
-//! Keys of the failover controller (document 11 section 5.9). That controller is not ours (decision U10): its keys are
-//! read so that a configuration shared with it is checked as a whole, and nothing is done with them.
+//! Keys of the failover controller. That controller is not ours: its keys are read so that a configuration shared with
+//! it is checked as a whole, and nothing is done with them.
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! `featureGates`: the gate of the scheduler, at its place in the chart and at the flat one that the reference reads
-//! (document 11 section 14 no. 4, decision U8).
+//! `featureGates`: the gate of the scheduler, at its place in the chart and at the flat one that the reference reads.
 
 use super::section::Section;
 

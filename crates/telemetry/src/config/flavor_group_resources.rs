@@ -1,5 +1,5 @@
-//! `flavorGroupResourceConfig`: what each flavor group offers to Limes (document 11 section 5.5.1), at its place under
-//! `committedResourceAPI` and at the old one on the top level (decision U29).
+//! `flavorGroupResourceConfig`: what each flavor group offers to Limes, at its place under `committedResourceAPI` and
+//! at the old one on the top level.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;

@@ -1,4 +1,4 @@
-//! The quota controller (document 11 section 5.8).
+//! The quota controller.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::section::{Section, Zero, seconds};
 use super::settings::settings;
 
-/// The states of a commitment (document 10).
+/// The states of a commitment.
 const STATES: [&str; 6] = ["planned", "pending", "guaranteed", "confirmed", "superseded", "expired"];
 const COMMITTED: [&str; 2] = ["confirmed", "guaranteed"];
 

@@ -1,4 +1,4 @@
-//! What protects a region from its own operator: the brake (decision D14) and the freeze (decision U57).
+//! What protects a region from its own operator: the brake and the freeze.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,4 @@
-//! The built-in scheduler (document 60 section 12): two keys of the top level that it shares with the reference, and
-//! the object `scheduler`.
+//! The built-in scheduler: two keys of the top level that it shares with the reference, and the object `scheduler`.
 
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use super::token::Token;
 
 const MIB_32: u32 = 32 * 1024 * 1024;
 
-/// How hosts of equal weight are ordered (document 60 section 3.6).
+/// How hosts of equal weight are ordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TieBreak {
     /// By a hash of VM and host: different VMs spread, one VM always gets the same order.
@@ -18,7 +17,7 @@ pub enum TieBreak {
     Name,
 }
 
-/// Which pipelines exist (document 60 section 12.1).
+/// Which pipelines exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pipelines {
     /// Only Pipeline objects.

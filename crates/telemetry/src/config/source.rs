@@ -1,5 +1,5 @@
-//! Where the configuration comes from. It decides which files are read and how the second is laid over the first
-//! (document 11 section 2.1); what the keys mean is decided by the objects.
+//! Where the configuration comes from. It decides which files are read and how the second is laid over the first; what
+//! the keys mean is decided by the objects.
 
 use std::path::{Path, PathBuf};
 

@@ -31,7 +31,7 @@ pub(super) struct Account {
     pub(super) start: Option<Timestamp>,
     pub(super) end: Option<Timestamp>,
     pub(super) allow_rejection: bool,
-    /// It is not rejected all the same, because as much was accepted before (U12).
+    /// It is not rejected all the same, because as much was accepted before.
     pub(super) rejection_is_over: bool,
     pub(super) being_deleted_since: Option<Timestamp>,
     pub(super) wanted: Claim,

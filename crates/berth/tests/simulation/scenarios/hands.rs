@@ -41,7 +41,7 @@ fn slot_undecodable() -> Scenario {
         .ends(accepted("uuid-1", 4))
 }
 
-/// Slots without the mark of those that we make, and a commitment that does not protect them (U49, U50).
+/// Slots without the mark of those that we make, and a commitment that does not protect them.
 fn upgrade_from_old_objects() -> Scenario {
     Scenario::new("upgrade-from-old-objects")
         .excusing(&["slot_unmarked: "])

@@ -28,7 +28,7 @@ fn remote_cluster_away() -> Scenario {
         .ends(accepted("uuid-2", 2))
 }
 
-/// The one in the cluster of its zone is served (U14).
+/// The one in the cluster of its zone is served.
 fn duplicate_in_two_clusters() -> Scenario {
     let twin = || {
         people(|world| {

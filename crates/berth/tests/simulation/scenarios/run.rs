@@ -19,8 +19,8 @@ use crate::{faults, leader_law};
 pub const LIVENESS: Duration = Duration::from_secs(30 * 60);
 /// What is not possible yet is tried again after so long.
 const AGAIN: Duration = Duration::from_secs(5);
-/// So long after a crash nobody runs: longer than a request is on its way, because what lands after the next process has
-/// listed is the business of repairs (D10).
+/// So long after a crash nobody runs: longer than a request is on its way, because what lands after the next process
+/// has listed is the business of repairs.
 const DOWN: Duration = Duration::from_secs(1);
 /// So often somebody looks whether replicas have lost the Lease.
 const SUPERVISED: Duration = Duration::from_secs(5);
@@ -224,7 +224,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Those that want something and have not got it, although there is room (U37).
+/// Those that want something and have not got it, although there is room.
 fn unsatisfied(world: &World) -> Vec<String> {
     let all = world.servers().into_iter().flat_map(|(_, server)| server.all::<CommittedResource>().unwrap());
     let wants = |object: &CommittedResource| {

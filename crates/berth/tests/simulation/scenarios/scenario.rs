@@ -27,7 +27,7 @@ pub enum Kind {
 pub struct Scenario {
     pub name: &'static str,
     pub kind: Kind,
-    /// Everybody who wants something at the end can have it (U37).
+    /// Everybody who wants something at the end can have it.
     pub enough_room: bool,
     /// What the laws may say at rest about what others have made, by the beginning of the text.
     pub excused: &'static [&'static str],

@@ -66,7 +66,7 @@ fn trouble(random: &mut Random, replicas: usize) -> (Trouble, Option<(Duration, 
     let (process, server) = (random.below(replicas), random.below(2));
     let lasts = |random: &mut Random, least, most| random.duration(&(seconds(least)..=seconds(most)));
     match random.below(8) {
-        // Longer than a request takes: what lands after the next process has listed is the business of repairs (D10).
+        // Longer than a request takes: what lands after the next process has listed is the business of repairs.
         0 | 1 => (Trouble::Crash(process), Some((lasts(random, 3, 10), Trouble::Start))),
         2 => (Trouble::Pause(process), Some((lasts(random, 0, 40), Trouble::Resume))),
         3 => {

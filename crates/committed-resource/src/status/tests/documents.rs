@@ -73,9 +73,8 @@ fn document_20_section_19_no_7_slots_that_are_being_deleted_count_neither_as_rea
     }
 }
 
-/// A wish, and what it says when nothing fits, with and without `allowRejection`. The reason does not depend on the state,
-/// also not for an invalid spec, which rejects always (U37).
-/// What is done to the facts of a row.
+/// A wish, and what it says when nothing fits, with and without `allowRejection`. The reason does not depend on the
+/// state, also not for an invalid spec, which rejects always. What is done to the facts of a row.
 type Change<'c> = &'c dyn Fn(&mut Facts);
 
 #[test]
@@ -118,7 +117,7 @@ fn document_20_section_8_1_the_slot_limit_is_final_for_who_may_be_rejected() {
     assert_eq!((told(&report), report.again), ((false, Reason::Rejected, text), None));
 }
 
-/// The failure of a spec that was not accepted before is final; of one that was, it is not (U12), in any state.
+/// The failure of a spec that was not accepted before is final; of one that was, it is not, in any state.
 #[test]
 fn document_20_section_19_no_3_a_slot_that_is_lost_after_acceptance_does_not_reject() {
     for state in [State::Pending, State::Confirmed] {

@@ -1,5 +1,4 @@
-//! Which of several errors wins (document 51 sections 1.1, 9.3 and 11). Each request has all faults of its list; they are
-//! mended one after the other.
+//! Which of several errors wins. Each request has all faults of its list; they are mended one after the other.
 
 use super::*;
 use crate::command::NewInventories;

@@ -1,4 +1,4 @@
-//! The token that is shown to the scheduler (document 22 section 12 no. 12).
+//! The token that is shown to the scheduler.
 
 use berth_telemetry::config::{Token, decode};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What the scheduler does with the order of a run before it is answered (document 60 section 2.5 steps 7 and 8).
+//! What the scheduler does with the order of a run before it is answered.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Who decides (U2).
+//! Who decides.
 
 use std::time::Duration;
 

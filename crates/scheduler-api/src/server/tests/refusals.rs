@@ -1,4 +1,4 @@
-//! What is refused, with which status and text (document 22 sections 5.1 and 11, document 60 sections 2.5 and 2.7, U6).
+//! What is refused, with which status and text.
 
 use axum::body::Body;
 use axum::http::{Method, Request};

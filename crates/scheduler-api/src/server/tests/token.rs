@@ -1,4 +1,4 @@
-//! The token that callers have to show (document 22 section 12 no. 12), and when it is asked for (U24).
+//! The token that callers have to show, and when it is asked for.
 
 use axum::body::Body;
 use axum::http::Request;

@@ -1,4 +1,4 @@
-//! What an answer holds, with and without an explanation (U6).
+//! What an answer holds, with and without an explanation.
 
 use berth_scheduler::{Answer, Contribution, Decision, Explanation, FilterName, HostExplanation, Outcome, Shortage};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What is read, and how (document 22 section 2.1, document 60 section 2.2).
+//! What is read, and how.
 
 use berth_core::Resources;
 use berth_scheduler::{Candidates, Intent, ReservationType};

@@ -1,5 +1,4 @@
-//! Keeps hosts whose aggregates admit the project (document 60 section 5.12). An empty project is never admitted by
-//! a host that names projects.
+//! Keeps hosts whose aggregates admit the project. An empty project is never admitted by a host that names projects.
 
 use crate::field::Field;
 use crate::run::Run;

@@ -1,4 +1,4 @@
-//! Keeps hosts that admit the project (document 60 section 5.11).
+//! Keeps hosts that admit the project.
 
 use crate::field::Field;
 use crate::run::Run;

@@ -1,5 +1,5 @@
-//! Keeps hosts that provide the capabilities that the flavor asks for (document 60 section 5.5). The type of the
-//! hypervisor is compared without case, as everywhere else (B11), the architecture exactly.
+//! Keeps hosts that provide the capabilities that the flavor asks for. The type of the hypervisor is compared without
+//! case, as everywhere else, the architecture exactly.
 
 use berth_capacity_view::{HostId, HostSet};
 

@@ -1,4 +1,4 @@
-//! Keeps hosts of the wanted zone (document 60 section 5.2); a host without a zone is in none.
+//! Keeps hosts of the wanted zone; a host without a zone is in none.
 
 use crate::FilterName;
 use crate::field::Field;

@@ -1,4 +1,4 @@
-//! Removes hosts by name, as configured (document 60 section 5.15).
+//! Removes hosts by name, as configured.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Keeps the VMs of external customers on hosts reserved for them (document 60 section 5.7). One-directional: other
-//! projects may use those hosts too.
+//! Keeps the VMs of external customers on hosts reserved for them. One-directional: other projects may use those hosts
+//! too.
 
 use serde::Deserialize;
 

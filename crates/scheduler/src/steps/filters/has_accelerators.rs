@@ -1,4 +1,4 @@
-//! Keeps hosts with accelerators when the flavor has a device profile (document 60 section 5.8).
+//! Keeps hosts with accelerators when the flavor has a device profile.
 
 use crate::FilterName;
 use crate::field::Field;

@@ -1,6 +1,5 @@
-//! Keeps hosts with room for all instances of the request (document 60 section 6). Which reservations count is in
-//! [`crate::steps::question`], what they block in the capacity view. A host that is over-booked or whose capacity is
-//! not known has no room (B4).
+//! Keeps hosts with room for all instances of the request. Which reservations count is in [`crate::steps::question`],
+//! what they block in the capacity view. A host that is over-booked or whose capacity is not known has no room.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! Keeps hosts that have the required traits and none of the forbidden ones (document 60 section 5.6).
+//! Keeps hosts that have the required traits and none of the forbidden ones.
 
 use crate::FilterName;
 use crate::field::Field;

@@ -1,4 +1,4 @@
-//! Obeys the lists of hosts to ignore and to force (document 60 section 5.3); an empty list forces nothing (B10).
+//! Obeys the lists of hosts to ignore and to force; an empty list forces nothing.
 
 use crate::FilterName;
 use crate::field::Field;

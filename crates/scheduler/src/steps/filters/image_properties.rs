@@ -1,4 +1,4 @@
-//! Keeps KVM hosts away from images made for another hypervisor (document 60 section 5.4).
+//! Keeps KVM hosts away from images made for another hypervisor.
 
 use crate::field::Field;
 use crate::run::{Run, StepEvent};

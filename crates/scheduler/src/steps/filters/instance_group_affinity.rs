@@ -1,4 +1,4 @@
-//! Keeps a server group with policy `affinity` on the hosts that it is on (document 60 section 5.9).
+//! Keeps a server group with policy `affinity` on the hosts that it is on.
 
 use crate::field::Field;
 use crate::run::Run;

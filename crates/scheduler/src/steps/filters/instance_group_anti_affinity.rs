@@ -1,4 +1,4 @@
-//! Keeps the VMs of a server group with policy `anti-affinity` apart (document 60 section 5.10, B12).
+//! Keeps the VMs of a server group with policy `anti-affinity` apart.
 
 use berth_capacity_view::HostSet;
 use serde_json::Value;

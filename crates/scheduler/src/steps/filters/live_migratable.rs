@@ -1,4 +1,4 @@
-//! Keeps hosts that can take over a running VM from its source (document 60 section 5.13).
+//! Keeps hosts that can take over a running VM from its source.
 
 use berth_core::HostName;
 use berth_core::host::Capabilities;

@@ -1,4 +1,4 @@
-//! Keeps the host or the aggregates that the caller asks for (document 60 section 5.14).
+//! Keeps the host or the aggregates that the caller asks for.
 
 use std::iter;
 

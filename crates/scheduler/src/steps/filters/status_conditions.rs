@@ -1,5 +1,5 @@
-//! Keeps hosts whose conditions let VMs be placed (document 60 section 5.1, B9). The conditions themselves are judged
-//! when the host changes, in [`crate::row`].
+//! Keeps hosts whose conditions let VMs be placed. The conditions themselves are judged when the host changes, in
+//! [`crate::row`].
 
 use crate::FilterName;
 use crate::field::Field;

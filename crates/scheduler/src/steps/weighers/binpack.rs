@@ -1,5 +1,5 @@
-//! Prefers hosts that are fuller with the VM on them (document 60 section 7.2); with a negative multiplier it
-//! spreads. Reservations count as used only when `considerReservations` is set (B14).
+//! Prefers hosts that are fuller with the VM on them; with a negative multiplier it spreads. Reservations count as used
+//! only when `considerReservations` is set.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! Sends a VM to a host with a free slot of its project (document 60 section 7.5). Nova does not send the group as a
-//! hint, so the flavor says it (B6).
+//! Sends a VM to a host with a free slot of its project. Nova does not send the group as a hint, so the flavor says it.
 
 use berth_core::reservation::Reservation;
 use berth_core::{Bytes, GroupName};

@@ -1,5 +1,5 @@
-//! Sends an evacuated VM to its fail-over slot (document 60 section 7.4). Hosts with such a slot come before all
-//! others, whatever the rest of the pipeline prefers (B15).
+//! Sends an evacuated VM to its fail-over slot. Hosts with such a slot come before all others, whatever the rest of the
+//! pipeline prefers.
 
 use serde::Deserialize;
 

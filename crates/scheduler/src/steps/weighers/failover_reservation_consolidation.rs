@@ -1,4 +1,4 @@
-//! Gathers fail-over slots on few hosts, but not those of one group on one host (document 60 section 7.6).
+//! Gathers fail-over slots on few hosts, but not those of one group on one host.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! Draws the VMs of a server group together or apart, without insisting (document 60 section 7.3).
+//! Draws the VMs of a server group together or apart, without insisting.
 
 use crate::params::{self, NoParams, Param};
 use crate::run::Run;

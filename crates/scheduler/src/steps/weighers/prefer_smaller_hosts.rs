@@ -1,5 +1,5 @@
-//! Prefers small hosts, so that large ones stay free for large VMs (document 60 section 7.1). Small and large are
-//! measured among the hosts that the filters have left.
+//! Prefers small hosts, so that large ones stay free for large VMs. Small and large are measured among the hosts that
+//! the filters have left.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Who leads and where it answers (U2): what the holder publishes, and how long others go by it.
+//! Who leads and where it answers: what the holder publishes, and how long others go by it.
 
 use berth_crds::labels::API_ADDRESS;
 
