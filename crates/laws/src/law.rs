@@ -7,7 +7,7 @@ use strum::{Display, IntoStaticStr, VariantArray};
 use crate::Key;
 
 /// What must be true. Those down to [`Law::CoresOversold`] hold after every write, those from [`Law::SlotOnGoneHost`] on are
-/// about time ([`crate::Overdue`], [`crate::Disturbances`]), the others hold at rest.
+/// about time ([`crate::Overdue`], `testing::Disturbances`), the others hold at rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, Display, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum Law {

@@ -4,8 +4,8 @@
 //! [`always`] holds after every write that was committed, [`at_rest`] when nothing is under way any more. A
 //! [`Snapshot`] is filled from stores or from a test server and follows single changes; [`always_touched`] judges only
 //! what one change can have broken. What people, hosts and other programs did is told apart with [`Outside`]. What may
-//! be so for a while and not for longer is judged by [`Overdue`], what may happen only so often by [`Disturbances`];
-//! both are told of changes and of the time. [`overpromised`] judges what was promised and no object shows yet. What is
+//! be so for a while and not for longer is judged by [`Overdue`], what may happen only so often by `testing::Disturbances`;
+//! both are told of changes and of the time. `testing::overpromised` judges what was promised and no object shows yet. What is
 //! done about a violation is left to the caller.
 
 mod always;
